@@ -1,0 +1,50 @@
+/* limits.h: every limit of the system, by name. PURE.
+ *
+ * API limits are production's (source: the public protos' comments). */
+#ifndef ATOLL_BASE_LIMITS_H
+#define ATOLL_BASE_LIMITS_H
+
+#define AT_KIB ((size_t)1024)
+#define AT_MIB (1024 * AT_KIB)
+
+/* --- the API --- */
+#define AT_ROW_KEY_BYTES_MAX (4 * AT_KIB)
+#define AT_FAMILY_BYTES_MAX 64
+#define AT_QUALIFIER_BYTES_MAX (16 * AT_KIB)
+#define AT_VALUE_BYTES_MAX (100 * AT_MIB)
+#define AT_ROW_READ_BYTES_MAX (256 * AT_MIB)
+#define AT_MUTATIONS_MAX 100000 /* of a MutateRow; over all entries of a MutateRows */
+#define AT_RMW_RULES_MAX 100000
+#define AT_FILTER_BYTES_MAX 20480
+#define AT_FILTER_DEPTH_MAX 20
+#define AT_LABEL_BYTES_MAX 15
+#define AT_TABLE_ID_BYTES_MAX 50
+#define AT_PROFILE_ID_BYTES_MAX 50
+#define AT_GC_RULE_BYTES_MAX 500
+#define AT_RESOURCE_NAME_BYTES_MAX 512
+#define AT_TABLES_MAX 1000           /* of an instance: production's quota */
+#define AT_FAMILIES_MAX 100          /* of a table: production's recommendation, as a limit */
+#define AT_PROFILES_MAX 2000         /* of an instance: production's quota */
+#define AT_ROW_SET_ITEMS_MAX 1000000 /* keys plus ranges of one ReadRows */
+
+/* --- gRPC --- */
+#define AT_GRPC_MESSAGE_BYTES_MAX (256 * AT_MIB)
+#define AT_GRPC_METADATA_BYTES_MAX (64 * AT_KIB) /* decoded header list of one request */
+#define AT_GRPC_STREAMS_MAX 1000                 /* open at a time on one connection */
+#define AT_GRPC_CONNECTIONS_MAX 10000
+#define AT_GRPC_BUFFERED_BYTES_MAX (512 * AT_MIB) /* request bytes one connection may hold */
+
+/* --- replication --- */
+#define AT_MEMBERS_MAX 8                         /* clusters of an instance, production's limit */
+#define AT_EPOCHS_MAX 1024                       /* open (origin, epoch) pairs in one vector */
+#define AT_PEER_MESSAGE_BYTES_MAX (160 * AT_MIB) /* one entry with a 100 MiB value must fit */
+#define AT_PULL_BYTES_MAX (4 * AT_MIB)           /* soft: one entry is always sent whole */
+#define AT_ENTRY_BYTES_MAX (150 * AT_MIB)
+#define AT_TOKEN_BYTES_MAX (64 * AT_KIB)
+
+/* --- the writer --- */
+#define AT_WRITER_QUEUE_MAX 65536
+#define AT_WRITER_ROUND_BYTES_MAX (8 * AT_MIB) /* soft: one operation is always taken whole */
+#define AT_WRITER_ROUND_COUNT_MAX 4096
+
+#endif

@@ -1,0 +1,31 @@
+# at_library(NAME [LINK lib...]) makes the static library of the current folder from its .c files
+# (not from those of folders below it). at_test and at_fuzz make one program per test file.
+
+function(at_library name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.c" "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    target_compile_options(${name} PRIVATE ${ATOLL_WARNINGS})
+    target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${name} PUBLIC ${ARG_LINK})
+  else()
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE "${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${name} INTERFACE ${ARG_LINK})
+  endif()
+endfunction()
+
+# at_test(FILE LINK lib...): tests/unit/base/test_buf.c becomes the program and test "unit_base_test_buf".
+function(at_test file)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  file(RELATIVE_PATH relative "${PROJECT_SOURCE_DIR}/tests" "${file}")
+  string(REGEX REPLACE "\\.c$" "" target "${relative}")
+  string(REPLACE "/" "_" target "${target}")
+  add_executable(${target} "${file}")
+  target_compile_options(${target} PRIVATE ${ATOLL_WARNINGS})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${target} PRIVATE ${ARG_LINK} at_test_support cmocka)
+  add_test(NAME ${target} COMMAND ${target})
+  set_tests_properties(${target} PROPERTIES TIMEOUT 300)
+endfunction()
