@@ -1,0 +1,146 @@
+/* peering.h: keeps one cluster in touch with its peers: pulls their logs, answers their pulls,
+ * closes epochs, asks positions for consistency tokens. ADAPTER: one thread of its own.
+ *
+ * It decides nothing about data: what it receives goes to the writer through the port, what it
+ * sends is read from the committed state through the port. Replies are read at one point of the
+ * donor's history: the view is taken first, and no entry beyond it is sent. */
+#ifndef ATOLL_REPLICATION_PEER_PEERING_H
+#define ATOLL_REPLICATION_PEER_PEERING_H
+
+#include "base/clock.h"
+#include "base/mailbox.h"
+#include "replication/replica.h"
+
+struct at_peering;
+
+struct at_peer_address {
+    struct at_member_id member;
+    const char *name; /* cluster id, for logs; copied */
+    const char *host; /* copied */
+    uint16_t port;
+};
+
+/* A reply on its way through the writer. Filled by peering, given to port.apply, handed back by
+ * at_peering_applied (writer thread; only enqueues). */
+struct at_apply {
+    struct at_mail mail;       /* of the writer while it has it, of peering afterwards */
+    struct at_message message; /* kind REPLY */
+    struct at_peering *peering;
+    bool dropped; /* refused by rule 12 */
+    uint32_t applied_count;
+    uint32_t discarded_count; /* entries of dead generations: V moved, no effect */
+};
+
+/* A few lines of replica code to run on the writer thread between commits (CLOSE and the like).
+ * `run` may change the replica; the round that follows is synced before `done` when `sync` is set.
+ * `done` runs on the writer thread and must only enqueue. */
+struct at_replica_call {
+    struct at_mail mail;
+    bool sync;
+    void (*run)(struct at_replica_call *call, struct at_replica *replica);
+    void (*done)(struct at_replica_call *call);
+};
+
+struct at_peering_port {
+    void *ctx;
+    /* Copies the committed view. Any thread. */
+    void (*view)(void *ctx, struct at_replica_view *view);
+    /* read_log appends whole stored records of (origin, epoch) to `out`, the first being the one
+     * that holds `first_seq`, until `max_bytes` are passed or `last_seq` was reached; each is
+     * preceded by nothing and delimited through `sizes` (count in *ret_count, at most sizes_max).
+     * NOT_FOUND when the record of first_seq is no longer there. Any thread; may block on disk. */
+    enum at_code (*read_log)(void *ctx,
+                             struct at_position first,
+                             uint64_t last_seq,
+                             size_t max_bytes,
+                             struct at_buf *out,
+                             uint32_t *sizes,
+                             uint32_t sizes_max,
+                             uint32_t *ret_count,
+                             struct at_error *reterr);
+    /* Hand work to the writer. Any thread. False when it is shutting down. */
+    bool (*apply)(void *ctx, struct at_apply *apply);
+    bool (*call)(void *ctx, struct at_replica_call *call);
+};
+
+struct at_peering_config {
+    struct at_clock clock;
+    const char *listen_host;
+    uint16_t listen_port;                /* 0: a free one */
+    const struct at_peer_address *peers; /* all other members */
+    uint32_t peer_count;
+    uint32_t wait_ms; /* how long a pull waits at the donor for news; also the heartbeat */
+    struct at_peering_port port;
+};
+
+AT_MUST_USE enum at_code at_peering_start(const struct at_peering_config *config,
+                                          struct at_peering **ret_peering,
+                                          struct at_error *reterr);
+uint16_t at_peering_port(const struct at_peering *p);
+/* at_peering_stop ends the thread and sockets. The writer must still run, so that work it holds
+ * comes back. */
+void at_peering_stop(struct at_peering **peering);
+
+/* at_peering_committed wakes waiting pulls: the committed view has moved. Writer thread; cheap
+ * when nobody waits. */
+void at_peering_committed(struct at_peering *p);
+
+/* at_peering_applied gives an at_apply back. Writer thread. */
+void at_peering_applied(struct at_apply *apply);
+
+/* --- consistency tokens and waiting, for the service --- */
+
+/* One question to all members, self included. `done` runs on the peering thread and must only
+ * enqueue; answers live until at_survey_free. */
+struct at_survey {
+    struct at_mail mail; /* the owner's use after done */
+    uint32_t timeout_ms;
+    void (*done)(struct at_survey *survey);
+    void *ctx;
+    /* filled in */
+    struct at_member_id members[AT_MEMBERS_MAX];
+    const struct at_vector_answer *answers[AT_MEMBERS_MAX]; /* NULL: not reached */
+    uint32_t count;
+    void *impl;
+};
+/* at_peering_survey asks all active members for their synced positions. Any thread. */
+void at_peering_survey(struct at_peering *p, struct at_survey *survey);
+void at_survey_free(struct at_survey *survey);
+
+/* Waits until every member that is in touch has applied our own entry `seq` of the current epoch,
+ * or timeout_ms passed. */
+struct at_spread_wait {
+    struct at_mail mail;
+    uint64_t seq;
+    uint32_t timeout_ms;
+    void (*done)(struct at_spread_wait *wait); /* peering thread; only enqueue */
+    void *ctx;
+    bool all;             /* result: every active member has it, none was out of touch */
+    uint64_t deadline_ns; /* peering's use */
+};
+void at_peering_wait_spread(struct at_peering *p, struct at_spread_wait *wait);
+
+/* --- status --- */
+
+enum at_link_state {
+    AT_LINK_CUT,
+    AT_LINK_STREAMING,
+    AT_LINK_CATCHING_UP,
+    AT_LINK_PARKED,
+    AT_LINK_NEEDS_COPY
+};
+
+struct at_link_status {
+    struct at_member_id peer;
+    enum at_link_state state;
+    bool lag_known; /* false: the peer is out of touch, so what it has is unknown */
+    uint64_t lag_entries;
+    uint64_t lag_ms;
+    uint64_t applied_entries;
+};
+/* at_peering_links copies the state of every link. Any thread. */
+uint32_t
+at_peering_links(struct at_peering *p, struct at_link_status *ret_links, uint32_t count_max);
+const char *at_link_state_name(enum at_link_state state);
+
+#endif

@@ -1,0 +1,204 @@
+/* replica.h: what one cluster knows about replication: clock, positions, members, promises, the
+ * horizon. The rules in one place. PURE.
+ *
+ * Owned by the writer thread. Everything that must survive a crash is kept as small named records;
+ * a change marks its record dirty and at_replica_flush hands dirty ones to the writer, which puts
+ * them into the same batch as the data they speak of. So what is on disk is always one point of
+ * the history.
+ *
+ * A commit round of the writer:
+ *     for each local operation:   at_replica_issue, at_replica_append
+ *     for each foreign reply:     at_replica_admit_reply, then at_replica_admit + at_replica_apply
+ *                                 per entry, then at_replica_merge_reply
+ *     at_replica_promise          (between commits: nothing issued is uncommitted after the batch)
+ *     at_replica_flush            -> batch; commit (synced when it says so or durability is sync)
+ *     at_replica_committed        -> the new state may be shown to others
+ *
+ * Terms: V = applied, the highest applied entry per (origin, epoch); an own entry is applied when
+ * it is appended. Durable = synced. */
+#ifndef ATOLL_REPLICATION_REPLICA_H
+#define ATOLL_REPLICATION_REPLICA_H
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "replication/message.h"
+#include "replication/record.h"
+#include "replication/vector.h"
+
+enum at_replica_mode {
+    AT_MODE_INIT, /* not filled yet */
+    AT_MODE_READY,
+    AT_MODE_NEEDS_COPY, /* a gap that nobody it can reach will close */
+    AT_MODE_COPYING,
+    AT_MODE_LEAVING,
+    AT_MODE_REMOVED,
+};
+
+struct at_replica_config {
+    uint64_t instance_id;
+    struct at_member_id self;
+    const struct at_member_id *members; /* of the instance at its birth, self included */
+    uint32_t member_count;
+    uint64_t max_skew_ns;
+    uint64_t reserve_step_ns; /* < max_skew_ns / 2 */
+    bool sync_commits;        /* durability: sync */
+};
+
+struct at_replica;
+
+/* at_replica_new makes the state of a cluster at its birth: epoch 1, nothing applied, READY. */
+struct at_replica *at_replica_new(const struct at_replica_config *config);
+void at_replica_free(struct at_replica **replica);
+
+/* --- start --- */
+
+/* at_replica_restore takes one stored record back. INVALID_ARGUMENT when it is malformed or not
+ * known (the store is then from a newer version or damaged: do not start). */
+AT_MUST_USE enum at_code at_replica_restore(struct at_replica *r,
+                                            struct at_slice key,
+                                            struct at_slice value,
+                                            struct at_error *reterr);
+
+/* at_replica_start ends the restoring: sets the clock to its reserved mark, and, when
+ * `tail_may_be_lost` (rule 22), opens a new epoch and closes the old ones (rule 18: no promise
+ * until they are closed). FAILED_PRECONDITION when the store is of another instance or member. The
+ * caller flushes and commits with sync before the first write. */
+AT_MUST_USE enum at_code at_replica_start(struct at_replica *r,
+                                          bool tail_may_be_lost,
+                                          uint64_t wall_ns,
+                                          struct at_error *reterr);
+
+/* --- local operations --- */
+
+/* at_replica_may_write tells whether client writes are accepted now, else why not: UNAVAILABLE
+ * (initialising, needs copy, leaving, log full of entries no peer has, clock ahead of the others by
+ * more than max_skew), with the reason for people in reterr. */
+AT_MUST_USE enum at_code
+at_replica_may_write(const struct at_replica *r, uint64_t wall_ns, struct at_error *reterr);
+
+/* at_replica_issue returns `ticks` fresh stamps (hlc .. hlc+ticks-1 of self). Never fails: ask
+ * may_write first. */
+uint64_t at_replica_issue(struct at_replica *r, uint32_t ticks, uint64_t wall_ns);
+
+/* at_replica_append gives the next own position; V moves to it. `hlc_last` is the entry's last
+ * tick. */
+struct at_position at_replica_append(struct at_replica *r, uint64_t hlc_last);
+
+/* --- entries of others --- */
+
+/* at_replica_admit_reply applies rule 12: false means drop the whole reply; `ret_why` is static
+ * text. */
+bool at_replica_admit_reply(const struct at_replica *r,
+                            const struct at_reply *reply,
+                            const char **ret_why);
+
+enum at_admit {
+    AT_ADMIT_APPLY,
+    AT_ADMIT_SKIP, /* known already: go on with the next entry */
+    AT_ADMIT_STOP, /* gap, fenced or beyond the final position: leave the rest of this run */
+    AT_ADMIT_PARK, /* stamped beyond the acceptance limit: it and the rest of this run wait */
+};
+
+/* at_replica_admit applies rule 13 and 4 to one entry. */
+enum at_admit at_replica_admit(const struct at_replica *r,
+                               struct at_position p,
+                               const struct at_entry *entry,
+                               uint64_t wall_ns);
+
+/* at_replica_apply moves V to an entry that was admitted and merges its stamp into the clock. */
+void at_replica_apply(struct at_replica *r, struct at_position p, const struct at_entry *entry);
+
+/* at_replica_merge_reply takes the reply's promises, vouches, gaps, clock and position facts, after
+ * its entries (rule 14), and recomputes the horizon. */
+void at_replica_merge_reply(struct at_replica *r,
+                            const struct at_reply *reply,
+                            uint64_t wall_ns,
+                            uint64_t mono_ns);
+
+/* at_replica_on_pull records what a peer's request tells: its durable vector (the acknowledgement,
+ * for trimming), its applied one, its being alive. */
+void at_replica_on_pull(struct at_replica *r, const struct at_pull *pull, uint64_t mono_ns);
+
+/* --- epochs (rules 22-25) --- */
+
+/* at_replica_on_close answers a peer's CLOSE: raises min_incarnation (must be synced before the
+ * answer leaves) and fills the positions in all older epochs of that origin. */
+AT_MUST_USE enum at_code at_replica_on_close(struct at_replica *r,
+                                             const struct at_close *close,
+                                             struct at_close_answer *ret_answer);
+/* at_replica_on_close_answer stores one member's vouch; when all active ones have answered, the old
+ * epochs are closed and promising may go on. */
+void at_replica_on_close_answer(struct at_replica *r, const struct at_close_answer *answer);
+/* at_replica_closing: true while old own epochs wait for answers; fills the members still missing.
+ */
+bool at_replica_closing(const struct at_replica *r,
+                        struct at_member_id *ret_missing,
+                        uint32_t *ret_count);
+
+/* --- promises, trimming --- */
+
+/* at_replica_promise renews the own promise (rule 16). Returns true when it changed enough to be
+ * worth a commit of its own on an idle cluster (the reservation must move). */
+bool at_replica_promise(struct at_replica *r, uint64_t wall_ns);
+
+/* at_replica_trim_bound returns, for one (origin, epoch), the highest seq that all active members
+ * have durably (rule 26). The caller deletes log records at or below it and calls
+ * at_replica_trimmed in the same round. */
+uint64_t
+at_replica_trim_bound(const struct at_replica *r, struct at_member_id origin, uint32_t epoch);
+void at_replica_trimmed(struct at_replica *r, struct at_position base);
+
+/* --- commit --- */
+
+/* at_replica_flush calls `put` for each dirty record (key and value live during the call). Returns
+ * true when this commit must be synced whatever the durability setting (a [sync] act). */
+bool at_replica_flush(struct at_replica *r,
+                      void (*put)(void *ctx, struct at_slice key, struct at_slice value),
+                      void *ctx);
+
+/* at_replica_committed: the batch is in. `synced`: the WAL was synced with it, so all that is
+ * applied is durable. */
+void at_replica_committed(struct at_replica *r, bool synced);
+/* at_replica_synced: a WAL sync begun when V was `upto` has ended. */
+void at_replica_synced(struct at_replica *r, const struct at_vector *upto);
+
+/* --- what others may see: a copy taken between commits --- */
+
+struct at_member_view {
+    struct at_member_id id;
+    bool active;
+    uint64_t heard_mono_ns;   /* of the last request or reply; 0: never */
+    struct at_position known; /* the furthest own entry of it that anyone told of */
+    uint64_t fresh_hlc;       /* H of its best counting promise: all of it up to here is applied */
+    uint64_t newest_hlc;      /* H of its newest promise, counting or not */
+    uint64_t acked_seq;       /* how much of OUR current epoch it has applied (from its pulls) */
+    bool parked;
+    bool gap;
+};
+
+struct at_replica_view {
+    uint64_t instance_id;
+    struct at_member_id self;
+    enum at_replica_mode mode;
+    bool may_write;
+    bool closing;
+    uint32_t epoch;
+    uint64_t seq;
+    uint64_t hlc;
+    uint64_t horizon;
+    struct at_vector applied;
+    struct at_vector durable;
+    struct at_vector base;           /* log entries at or below are no longer held */
+    struct at_positions_facts facts; /* first_open, ends, promises, vouch: what replies carry */
+    struct at_member_view members[AT_MEMBERS_MAX];
+    uint32_t member_count;
+};
+
+void at_replica_view_init(struct at_replica_view *view);
+void at_replica_view_deinit(struct at_replica_view *view);
+/* at_replica_view_fill copies the committed state; `view` is reused without allocating when it is
+ * large enough. */
+void at_replica_view_fill(const struct at_replica *r, struct at_replica_view *view);
+void at_replica_view_copy(struct at_replica_view *to, const struct at_replica_view *from);
+
+#endif
