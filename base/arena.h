@@ -7,10 +7,15 @@
 
 #include "base/slice.h"
 
+#define AT_ARENA_ALIGN ((size_t)16)
+
 struct at_arena_block;
 
+/* Invariant: next <= end, both in the newest block, next aligned for any type. */
 struct at_arena {
     struct at_arena_block *head;
+    uint8_t *next;
+    uint8_t *end;
     size_t used_bytes;  /* handed out since the last reset */
     size_t first_bytes; /* size of the first block */
 };
@@ -21,11 +26,29 @@ void at_arena_deinit(struct at_arena *a);
 /* at_arena_reset frees all but the first block. */
 void at_arena_reset(struct at_arena *a);
 
-/* at_arena_alloc returns zeroed memory aligned for any type. Never NULL (see alloc.h). */
-__attribute__((returns_nonnull)) void *at_arena_alloc(struct at_arena *a, size_t size);
+/* at_arena_grow is the slow half of at_arena_alloc_raw. */
+__attribute__((returns_nonnull)) void *at_arena_grow(struct at_arena *a, size_t size);
 
-/* at_arena_alloc_raw is the same, not zeroed. */
-__attribute__((returns_nonnull)) void *at_arena_alloc_raw(struct at_arena *a, size_t size);
+/* at_arena_alloc_raw returns memory aligned for any type, not zeroed. Never NULL (see alloc.h). */
+__attribute__((returns_nonnull)) static inline void *at_arena_alloc_raw(struct at_arena *a,
+                                                                        size_t size)
+{
+    size_t left = (size_t)(a->end - a->next);
+    size_t step = (size + AT_ARENA_ALIGN - 1) & ~(AT_ARENA_ALIGN - 1);
+
+    if (step > left || step < size || a->next == NULL)
+        return at_arena_grow(a, size);
+    void *p = a->next;
+    a->next += step;
+    a->used_bytes += step;
+    return p;
+}
+
+/* at_arena_alloc is the same, zeroed. */
+__attribute__((returns_nonnull)) static inline void *at_arena_alloc(struct at_arena *a, size_t size)
+{
+    return memset(at_arena_alloc_raw(a, size), 0, size);
+}
 
 /* at_arena_copy copies a slice into the arena, with a NUL behind it that is not counted. */
 struct at_slice at_arena_copy(struct at_arena *a, struct at_slice s);

@@ -28,11 +28,25 @@ static inline void at_buf_clear(struct at_buf *b)
     b->len = 0;
 }
 
+/* at_buf_grow is the slow half of at_buf_reserve: `extra` bytes do not fit into cap. */
+AT_MUST_USE enum at_code at_buf_grow(struct at_buf *b, size_t extra);
+
 /* at_buf_reserve makes room for `extra` bytes more. RESOURCE_EXHAUSTED beyond max. */
-AT_MUST_USE enum at_code at_buf_reserve(struct at_buf *b, size_t extra);
+AT_MUST_USE static inline enum at_code at_buf_reserve(struct at_buf *b, size_t extra)
+{
+    return extra <= b->cap - b->len ? AT_OK : at_buf_grow(b, extra);
+}
 
 /* at_buf_append copies bytes behind the end. RESOURCE_EXHAUSTED beyond max; then unchanged. */
-AT_MUST_USE enum at_code at_buf_append(struct at_buf *b, struct at_slice s);
+AT_MUST_USE static inline enum at_code at_buf_append(struct at_buf *b, struct at_slice s)
+{
+    if (s.len > b->cap - b->len)
+        AT_TRY(at_buf_grow(b, s.len));
+    if (s.len > 0)
+        memcpy(b->data + b->len, s.data, s.len);
+    b->len += s.len;
+    return AT_OK;
+}
 
 /* at_buf_printf appends formatted text without its NUL. RESOURCE_EXHAUSTED beyond max. */
 AT_MUST_USE enum at_code at_buf_printf(struct at_buf *b, const char *format, ...)
@@ -41,7 +55,7 @@ AT_MUST_USE enum at_code at_buf_printf(struct at_buf *b, const char *format, ...
 /* at_buf_consume drops the first `n` (<= len) bytes. */
 void at_buf_consume(struct at_buf *b, size_t n);
 
-/* at_buf_cstr NUL-terminates (not counted in len) and borrows; the buffer must have max > len. */
+/* at_buf_cstr NUL-terminates (not counted in len) and borrows. The buffer must be initialised. */
 const char *at_buf_cstr(struct at_buf *b);
 
 static inline struct at_slice at_buf_slice(const struct at_buf *b)

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 
-/* The writers return RESOURCE_EXHAUSTED when the buffer's maximum is reached. */
+/* The writers return RESOURCE_EXHAUSTED when the buffer's maximum is reached; then unchanged. */
 AT_MUST_USE enum at_code at_pack_array(struct at_buf *b, uint32_t count);
 AT_MUST_USE enum at_code at_pack_map(struct at_buf *b, uint32_t count);
 AT_MUST_USE enum at_code at_pack_u64(struct at_buf *b, uint64_t v);
@@ -20,6 +20,7 @@ AT_MUST_USE enum at_code at_pack_nil(struct at_buf *b);
 AT_MUST_USE enum at_code at_pack_bin(struct at_buf *b, struct at_slice s);
 AT_MUST_USE enum at_code at_pack_str(struct at_buf *b, struct at_slice s);
 
+/* Invariant: a failed cursor has next == end. */
 struct at_unpack {
     const uint8_t *next;
     const uint8_t *end;
@@ -34,7 +35,15 @@ AT_MUST_USE enum at_code
 at_unpack_array(struct at_unpack *u, uint32_t count_max, uint32_t *ret_count);
 AT_MUST_USE enum at_code
 at_unpack_map(struct at_unpack *u, uint32_t count_max, uint32_t *ret_count);
-AT_MUST_USE enum at_code at_unpack_u64(struct at_unpack *u, uint64_t *ret_v);
+/* at_unpack_u64_wide reads any integer; at_unpack_u64 first tries the one-byte form. */
+AT_MUST_USE enum at_code at_unpack_u64_wide(struct at_unpack *u, uint64_t *ret_v);
+AT_MUST_USE static inline enum at_code at_unpack_u64(struct at_unpack *u, uint64_t *ret_v)
+{
+    if (u->next == u->end || *u->next > 0x7f)
+        return at_unpack_u64_wide(u, ret_v);
+    *ret_v = *u->next++;
+    return AT_OK;
+}
 AT_MUST_USE enum at_code at_unpack_u32(struct at_unpack *u, uint32_t *ret_v);
 AT_MUST_USE enum at_code at_unpack_i64(struct at_unpack *u, int64_t *ret_v);
 AT_MUST_USE enum at_code at_unpack_bool(struct at_unpack *u, bool *ret_v);

@@ -23,7 +23,8 @@ struct at_slice {
 
 static inline struct at_slice at_slice_make(const void *data, size_t len)
 {
-    return (struct at_slice){(const uint8_t *)data, len};
+    struct at_slice s = {(const uint8_t *)data, len};
+    return s;
 }
 
 /* at_slice_cstr borrows a C string; NULL gives the empty slice. */

@@ -6,6 +6,7 @@
 #ifndef ATOLL_BASE_STATUS_H
 #define ATOLL_BASE_STATUS_H
 
+#include <assert.h>
 #include <stdint.h>
 
 #define AT_CODES(X)           \
@@ -41,7 +42,7 @@ struct at_error {
     const char *where;
     char msg[232];
 };
-_Static_assert(sizeof(struct at_error) == 248, "at_error stays within four cache lines");
+static_assert(sizeof(struct at_error) == 248, "at_error stays within four cache lines");
 
 #define AT_MUST_USE __attribute__((warn_unused_result))
 
