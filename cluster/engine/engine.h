@@ -1,0 +1,107 @@
+/* engine.h: one RocksDB per cluster, and nothing else knows that. ADAPTER (rocksdb).
+ *
+ * Three keyspaces: CELLS (cells and delete markers, keys of model/key.h), LOG (mutation log
+ * records), META (small named records). A batch moves all three atomically. Any thread may read;
+ * only the writer thread commits. */
+#ifndef ATOLL_CLUSTER_ENGINE_ENGINE_H
+#define ATOLL_CLUSTER_ENGINE_ENGINE_H
+
+#include "base/buf.h"
+#include "base/stamp.h"
+
+enum at_space { AT_SPACE_CELLS, AT_SPACE_LOG, AT_SPACE_META };
+#define AT_SPACE_COUNT 3
+
+struct at_engine;
+
+struct at_engine_options {
+    const char *dir; /* made when missing */
+    size_t block_cache_bytes;
+    size_t memtable_bytes; /* of the CELLS keyspace */
+    uint32_t background_threads;
+};
+
+/* at_engine_open: UNAVAILABLE when another process has it open, DATA_LOSS when the files are
+ * damaged (never repaired silently; recovery is to a point in time, a torn WAL tail is cut). */
+AT_MUST_USE enum at_code at_engine_open(const struct at_engine_options *options,
+                                        struct at_engine **ret_engine,
+                                        struct at_error *reterr);
+void at_engine_close(struct at_engine **engine);
+
+/* --- writing --- */
+
+struct at_batch;
+struct at_batch *at_batch_new(void);
+void at_batch_free(struct at_batch **batch);
+void at_batch_clear(struct at_batch *batch);
+size_t at_batch_bytes(const struct at_batch *batch);
+bool at_batch_empty(const struct at_batch *batch);
+/* Puts copy. */
+void at_batch_put(struct at_batch *batch,
+                  enum at_space space,
+                  struct at_slice key,
+                  struct at_slice value);
+void at_batch_delete(struct at_batch *batch, enum at_space space, struct at_slice key);
+/* at_batch_delete_range removes [start, end). */
+void at_batch_delete_range(struct at_batch *batch,
+                           enum at_space space,
+                           struct at_slice start,
+                           struct at_slice end);
+
+/* at_engine_commit writes the batch atomically; `sync` also syncs the WAL before it returns, else
+ * the batch is handed to the operating system (survives kill -9). RESOURCE_EXHAUSTED when the disk
+ * is full, UNAVAILABLE on other I/O errors; then nothing of it is visible. Blocks. */
+AT_MUST_USE enum at_code
+at_engine_commit(struct at_engine *e, struct at_batch *batch, bool sync, struct at_error *reterr);
+/* at_engine_sync makes all that was committed durable. Any thread; blocks. */
+AT_MUST_USE enum at_code at_engine_sync(struct at_engine *e, struct at_error *reterr);
+/* at_engine_recover clears a write stop after space returned. */
+AT_MUST_USE enum at_code at_engine_resume(struct at_engine *e, struct at_error *reterr);
+
+/* --- reading --- */
+
+struct at_snapshot;
+struct at_snapshot *at_snapshot_open(struct at_engine *e);
+void at_snapshot_close(struct at_snapshot **snapshot);
+
+/* at_engine_get reads one value (snapshot NULL: the newest). NOT_FOUND when absent. */
+AT_MUST_USE enum at_code at_engine_get(struct at_engine *e,
+                                       const struct at_snapshot *snapshot,
+                                       enum at_space space,
+                                       struct at_slice key,
+                                       struct at_buf *out,
+                                       struct at_error *reterr);
+
+struct at_iter;
+struct at_iter_options {
+    const struct at_snapshot *snapshot; /* NULL: as of opening */
+    struct at_slice lower;              /* keys below are not seen; empty: none. Copied */
+    struct at_slice upper;              /* keys at or above are not seen; empty: none. Copied */
+    bool scan;                          /* a long read: prefetch, do not fill the block cache */
+};
+struct at_iter *
+at_iter_open(struct at_engine *e, enum at_space space, const struct at_iter_options *options);
+void at_iter_close(struct at_iter **iter);
+/* Moves. Valid tells whether there is a current key; then key and value live until the next move.
+ */
+void at_iter_seek(struct at_iter *i, struct at_slice key);      /* first key >= */
+void at_iter_seek_back(struct at_iter *i, struct at_slice key); /* last key <= */
+void at_iter_seek_last(struct at_iter *i);
+void at_iter_next(struct at_iter *i);
+void at_iter_prev(struct at_iter *i);
+bool at_iter_valid(const struct at_iter *i);
+struct at_slice at_iter_key(const struct at_iter *i);
+struct at_slice at_iter_value(const struct at_iter *i);
+/* at_iter_status: AT_OK unless the iteration ended by an error (UNAVAILABLE, DATA_LOSS). */
+AT_MUST_USE enum at_code at_iter_status(const struct at_iter *i, struct at_error *reterr);
+
+/* --- sizes --- */
+
+/* at_engine_range_bytes estimates the bytes of [start, end), memtables included. */
+uint64_t at_engine_range_bytes(struct at_engine *e,
+                               enum at_space space,
+                               struct at_slice start,
+                               struct at_slice end);
+uint64_t at_engine_space_bytes(struct at_engine *e, enum at_space space);
+
+#endif

@@ -1,0 +1,147 @@
+/* catalog.h: tables, families and app profiles as small mergeable records. PURE.
+ *
+ * Existence of a name is a counter: even is absent, odd is present; create and delete add one to
+ * what the serving cluster sees; merging takes the maximum. The counter is also the name's
+ * generation: data belongs to the (table, family) generation that its cluster saw. All other fields
+ * are last-writer-wins by (counter, stamp). Records of deleted names stay for ever. A family is
+ * named within one generation of its table, so a table made anew starts without families.
+ *
+ * A catalog is immutable: applying records makes a new one. It is a function of the set of records
+ * applied, whatever their order or repetition. */
+#ifndef ATOLL_CLUSTER_MODEL_CATALOG_H
+#define ATOLL_CLUSTER_MODEL_CATALOG_H
+
+#include "base/arena.h"
+#include "base/pack.h"
+#include "base/stamp.h"
+
+enum at_catalog_kind {
+    AT_CATALOG_TABLE = 1,
+    AT_CATALOG_FAMILY = 2,
+    AT_CATALOG_PROFILE = 3,
+};
+
+/* One record, as logged, stored and merged. */
+struct at_catalog_record {
+    enum at_catalog_kind kind;
+    struct at_slice name;      /* table id, family name or profile id */
+    struct at_slice table;     /* FAMILY: its table */
+    uint64_t table_generation; /* FAMILY */
+    uint64_t counter;
+    struct at_stamp stamp;  /* of the operation that wrote `fields` */
+    struct at_slice fields; /* TABLE: see at_table_fields; FAMILY: a serialized
+                               google.bigtable.admin.v2.ColumnFamily; PROFILE: AppProfile */
+};
+
+/* Which rule merges a family's cells. */
+enum at_family_type {
+    AT_FAMILY_PLAIN,
+    AT_FAMILY_SUM,
+    AT_FAMILY_MIN,
+    AT_FAMILY_MAX,
+    AT_FAMILY_HLL,
+};
+
+struct at_family {
+    struct at_slice name;
+    uint64_t generation; /* odd */
+    struct at_stamp stamp;
+    enum at_family_type type;
+    struct at_slice gc_rule; /* serialized GcRule; empty: never collect */
+    struct at_slice fields;  /* the whole serialized ColumnFamily */
+    uint32_t id;             /* local; 0 until the store gave one */
+};
+
+/* What a TABLE record's fields hold (msgpack map, unknown keys skipped). */
+struct at_table_fields {
+    int64_t granularity_micros; /* 1000 or 1 */
+    bool deletion_protection;
+    struct at_slice change_stream_config; /* serialized, empty: none */
+    struct at_slice *splits;              /* ascending, unique, not empty */
+    uint32_t split_count;
+};
+AT_MUST_USE enum at_code at_table_fields_encode(const struct at_table_fields *f,
+                                                struct at_buf *out);
+AT_MUST_USE enum at_code at_table_fields_decode(struct at_slice bytes,
+                                                struct at_arena *arena,
+                                                struct at_table_fields *ret_fields);
+
+struct at_table {
+    struct at_slice name; /* table id */
+    uint64_t generation;  /* odd */
+    struct at_stamp stamp;
+    struct at_table_fields fields;
+    struct at_family *families; /* present ones, ascending by name */
+    uint32_t family_count;
+    uint32_t id; /* local; 0 until the store gave one */
+};
+
+struct at_profile_record {
+    struct at_slice name;
+    uint64_t generation;
+    struct at_stamp stamp;
+    struct at_slice fields; /* serialized AppProfile */
+};
+
+struct at_catalog;
+
+/* The empty catalog. */
+struct at_catalog *at_catalog_new(void);
+void at_catalog_free(struct at_catalog **catalog);
+
+/* at_catalog_apply returns a new catalog with the records merged in; the old one is untouched.
+ * `ids` gives local ids to present tables and families (it may allocate them). Records that lose
+ * are ignored. INVALID_ARGUMENT when a winner's fields are malformed (nothing is made then). */
+struct at_catalog_ids {
+    void *ctx;
+    uint32_t (*table_id)(void *ctx, struct at_slice table, uint64_t generation);
+    uint32_t (*family_id)(void *ctx,
+                          uint32_t table_id,
+                          struct at_slice family,
+                          uint64_t generation);
+};
+AT_MUST_USE enum at_code at_catalog_apply(const struct at_catalog *catalog,
+                                          const struct at_catalog_record *records,
+                                          uint32_t count,
+                                          const struct at_catalog_ids *ids,
+                                          struct at_catalog **ret_catalog,
+                                          struct at_error *reterr);
+
+/* Look-ups return present ones only, NULL when absent; they live as long as the catalog. */
+const struct at_table *at_catalog_table(const struct at_catalog *c, struct at_slice table);
+const struct at_family *at_table_family(const struct at_table *t, struct at_slice family);
+const struct at_profile_record *at_catalog_profile(const struct at_catalog *c,
+                                                   struct at_slice profile);
+/* In name order. */
+uint32_t at_catalog_table_count(const struct at_catalog *c);
+const struct at_table *at_catalog_table_at(const struct at_catalog *c, uint32_t index);
+uint32_t at_catalog_profile_count(const struct at_catalog *c);
+const struct at_profile_record *at_catalog_profile_at(const struct at_catalog *c, uint32_t index);
+
+/* The counter of a name, present or absent (0: never existed). What create and delete count on
+ * from. */
+uint64_t at_catalog_table_counter(const struct at_catalog *c, struct at_slice table);
+uint64_t at_catalog_family_counter(const struct at_catalog *c,
+                                   struct at_slice table,
+                                   uint64_t table_generation,
+                                   struct at_slice family);
+uint64_t at_catalog_profile_counter(const struct at_catalog *c, struct at_slice profile);
+
+/* Every record, deleted ones too: for tests, digests and dumps. */
+uint32_t at_catalog_record_count(const struct at_catalog *c);
+const struct at_catalog_record *at_catalog_record_at(const struct at_catalog *c, uint32_t index);
+
+/* at_catalog_profiles_version changes exactly when the set of profile records does. */
+uint64_t at_catalog_profiles_version(const struct at_catalog *c);
+
+/* Msgpack form of one record. Decode borrows. */
+AT_MUST_USE enum at_code at_catalog_record_encode(const struct at_catalog_record *r,
+                                                  struct at_buf *out);
+AT_MUST_USE enum at_code at_catalog_record_decode(struct at_unpack *in,
+                                                  struct at_catalog_record *ret_record);
+
+/* Names. INVALID_ARGUMENT naming the rule that is broken. */
+AT_MUST_USE enum at_code at_table_id_check(struct at_slice id, struct at_error *reterr);
+AT_MUST_USE enum at_code at_family_name_check(struct at_slice name, struct at_error *reterr);
+
+#endif

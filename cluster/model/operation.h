@@ -1,0 +1,47 @@
+/* operation.h: what a mutation log entry says: a row mutation, catalog records, a dropped row
+ * range. PURE.
+ *
+ * The payload is msgpack and names tables and families by name and generation, never by local id:
+ *     [1, table, table_generation, row, [[kind, family, family_generation, ...], ...]]
+ *     [2, [[record], ...]]                                   see catalog.h
+ *     [3, table, table_generation, prefix]                   empty prefix: all rows
+ * Mutation i of a row operation has the stamp hlc + i of its entry. Kinds above 3 are kept for
+ * membership. Decoding is bounded and borrows the payload. */
+#ifndef ATOLL_CLUSTER_MODEL_OPERATION_H
+#define ATOLL_CLUSTER_MODEL_OPERATION_H
+
+#include "base/arena.h"
+#include "base/pack.h"
+#include "cluster/model/catalog.h"
+#include "cluster/model/mutation.h"
+
+enum at_operation_kind {
+    AT_OPERATION_ROW = 1,
+    AT_OPERATION_CATALOG = 2,
+    AT_OPERATION_DROP_RANGE = 3,
+};
+
+struct at_operation {
+    enum at_operation_kind kind;
+    /* ROW and DROP_RANGE */
+    struct at_slice table;
+    uint64_t table_generation;
+    struct at_slice row; /* DROP_RANGE: the prefix */
+    struct at_mutation *mutations;
+    uint32_t mutation_count; /* ROW: also the entry's ticks */
+    /* CATALOG */
+    struct at_catalog_record *records;
+    uint32_t record_count;
+};
+
+/* at_operation_encode appends. at_operation_size_max bounds what it will append (tight within a few
+ * bytes per mutation): the log record needs to know before. */
+AT_MUST_USE enum at_code at_operation_encode(const struct at_operation *op, struct at_buf *out);
+size_t at_operation_size_max(const struct at_operation *op);
+
+/* at_operation_decode: arrays go to the arena, slices borrow `payload`. INVALID_ARGUMENT when
+ * malformed, beyond a limit of the API, or of an unknown kind. */
+AT_MUST_USE enum at_code
+at_operation_decode(struct at_slice payload, struct at_arena *arena, struct at_operation *ret_op);
+
+#endif
