@@ -1,0 +1,391 @@
+#include "wire/peer_socket.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "support/test.h"
+
+/* Two ends in one process, over real loopback TCP. Requests and replies are taken off nng's threads
+ * through mailboxes, as the product does. */
+
+#define WAIT_MS 10000
+
+struct ends {
+    struct at_mailbox requests;
+    struct at_mailbox replies;
+    struct at_peer_server *server;
+    struct at_peer_client *client;
+    uint16_t port;
+};
+
+static void on_request(void *ctx, struct at_peer_request *request)
+{
+    struct ends *e = ctx;
+    assert_true(at_mailbox_push(&e->requests, &request->mail, NULL));
+}
+
+static void on_reply(void *ctx, struct at_peer_question *question)
+{
+    struct ends *e = ctx;
+    assert_true(at_mailbox_push(&e->replies, &question->mail, NULL));
+}
+
+static void open_server(struct ends *e, uint16_t port, uint32_t in_flight_max)
+{
+    struct at_peer_server_config config = {.host = "127.0.0.1",
+                                           .port = port,
+                                           .in_flight_max = in_flight_max,
+                                           .on_request = on_request,
+                                           .ctx = e};
+    struct at_error error = {0};
+    if (at_peer_server_open(&config, &e->server, &error) != AT_OK)
+        fail_msg("%s", error.msg);
+    e->port = at_peer_server_port(e->server);
+    assert_int_not_equal(e->port, 0);
+}
+
+static void open_client(struct ends *e, uint32_t in_flight_max)
+{
+    struct at_peer_client_config config = {.host = "127.0.0.1",
+                                           .port = e->port,
+                                           .in_flight_max = in_flight_max,
+                                           .on_reply = on_reply,
+                                           .ctx = e};
+    assert_int_equal(at_peer_client_open(&config, &e->client, NULL), AT_OK);
+}
+
+static void setup(struct ends *e)
+{
+    *e = (struct ends){0};
+    at_mailbox_init(&e->requests, 100);
+    at_mailbox_init(&e->replies, 100);
+    open_server(e, 0, 4);
+    open_client(e, 4);
+}
+
+static void teardown(struct ends *e)
+{
+    at_peer_client_close(&e->client);
+    at_peer_server_close(&e->server);
+    at_mailbox_deinit(&e->requests);
+    at_mailbox_deinit(&e->replies);
+}
+
+/* Mail is the first field of both kinds. */
+static struct at_peer_request *next_request(struct ends *e)
+{
+    struct at_mail *mail = at_mailbox_wait(&e->requests, WAIT_MS);
+    assert_non_null(mail);
+    assert_null(mail->next);
+    return (struct at_peer_request *)mail;
+}
+
+static struct at_peer_question *next_reply(struct ends *e)
+{
+    struct at_mail *mail = at_mailbox_wait(&e->replies, WAIT_MS);
+    assert_non_null(mail);
+    assert_null(mail->next);
+    return (struct at_peer_question *)mail;
+}
+
+static uint64_t now_ms(void)
+{
+    struct at_clock clock = at_clock_system();
+    return at_clock_mono_ns(&clock) / AT_MS_NS;
+}
+
+/* One whole exchange; says whether it worked. */
+static bool exchange(struct ends *e, uint32_t timeout_ms)
+{
+    struct at_peer_question q = {0};
+
+    assert_int_equal(at_peer_client_ask(e->client, &q, AT_LIT("ping"), timeout_ms), AT_OK);
+    struct at_mail *mail = at_mailbox_wait(&e->requests, timeout_ms);
+    if (mail != NULL) {
+        struct at_peer_request *r = (struct at_peer_request *)mail;
+        assert_true(at_slice_eq(r->body, AT_LIT("ping")));
+        at_peer_request_reply(r, AT_LIT("pong"));
+    }
+    assert_ptr_equal(next_reply(e), &q);
+    bool answered = q.code == AT_OK;
+    if (answered)
+        assert_true(at_slice_eq(q.reply, AT_LIT("pong")));
+    at_peer_question_done(&q);
+    return answered;
+}
+
+static void an_answer_reaches_who_asked(void **state)
+{
+    (void)state;
+    struct ends e;
+    setup(&e);
+    for (int i = 0; i < 100; i++)
+        assert_true(exchange(&e, WAIT_MS));
+    teardown(&e);
+}
+
+static void an_empty_answer_is_an_answer(void **state)
+{
+    (void)state;
+    struct ends e;
+    struct at_peer_question q = {0};
+    setup(&e);
+    assert_int_equal(at_peer_client_ask(e.client, &q, at_slice_make(NULL, 0), WAIT_MS), AT_OK);
+    struct at_peer_request *r = next_request(&e);
+    assert_int_equal(r->body.len, 0);
+    at_peer_request_reply(r, at_slice_make(NULL, 0));
+    assert_int_equal(next_reply(&e)->code, AT_OK);
+    assert_int_equal(q.reply.len, 0);
+    at_peer_question_done(&q);
+    teardown(&e);
+}
+
+static void twenty_megabytes_pass_both_ways_unchanged(void **state)
+{
+    (void)state;
+    struct ends e;
+    struct at_peer_question q = {0};
+    size_t len = 20u << 20;
+    uint8_t *bytes = at_alloc(len);
+
+    for (size_t i = 0; i < len; i++)
+        bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+    setup(&e);
+    assert_int_equal(at_peer_client_ask(e.client, &q, at_slice_make(bytes, len), WAIT_MS), AT_OK);
+    struct at_peer_request *r = next_request(&e);
+    assert_true(at_slice_eq(r->body, at_slice_make(bytes, len)));
+    at_peer_request_reply(r, r->body);
+    assert_int_equal(next_reply(&e)->code, AT_OK);
+    assert_true(at_slice_eq(q.reply, at_slice_make(bytes, len)));
+    at_peer_question_done(&q);
+    teardown(&e);
+    at_free(bytes);
+}
+
+static void answers_may_come_in_another_order(void **state)
+{
+    (void)state;
+    struct ends e;
+    struct at_peer_question slow = {0};
+    struct at_peer_question fast = {0};
+    setup(&e);
+    assert_int_equal(at_peer_client_ask(e.client, &slow, AT_LIT("slow"), WAIT_MS), AT_OK);
+    struct at_peer_request *held = next_request(&e);
+    assert_int_equal(at_peer_client_ask(e.client, &fast, AT_LIT("fast"), WAIT_MS), AT_OK);
+    at_peer_request_reply(next_request(&e), AT_LIT("fast"));
+    assert_ptr_equal(next_reply(&e), &fast);
+    assert_true(at_slice_eq(held->body, AT_LIT("slow"))); /* still lent out */
+    at_peer_request_reply(held, AT_LIT("slow"));
+    assert_ptr_equal(next_reply(&e), &slow);
+    assert_true(at_slice_eq(slow.reply, AT_LIT("slow")));
+    assert_true(at_slice_eq(fast.reply, AT_LIT("fast")));
+    at_peer_question_done(&slow);
+    at_peer_question_done(&fast);
+    teardown(&e);
+}
+
+static void more_questions_than_allowed_are_refused(void **state)
+{
+    (void)state;
+    struct ends e;
+    struct at_peer_question q[5] = {0};
+    setup(&e);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(at_peer_client_ask(e.client, &q[i], AT_LIT("q"), WAIT_MS), AT_OK);
+    assert_int_equal(at_peer_client_ask(e.client, &q[4], AT_LIT("q"), WAIT_MS),
+                     AT_RESOURCE_EXHAUSTED);
+    for (int open = 4; open > 0;) {
+        struct at_mail *next = NULL;
+        for (struct at_mail *m = at_mailbox_wait(&e.requests, WAIT_MS); m != NULL; m = next) {
+            next = m->next;
+            at_peer_request_reply((struct at_peer_request *)m, AT_LIT("a"));
+            open--;
+        }
+    }
+    for (int open = 4; open > 0;)
+        for (struct at_mail *m = at_mailbox_wait(&e.replies, WAIT_MS); m != NULL; m = m->next) {
+            assert_int_equal(((struct at_peer_question *)m)->code, AT_OK);
+            open--;
+        }
+    for (int i = 0; i < 4; i++)
+        at_peer_question_done(&q[i]);
+    assert_true(exchange(&e, WAIT_MS)); /* the slots are free again */
+    teardown(&e);
+}
+
+static void a_question_without_answer_ends_at_its_deadline(void **state)
+{
+    (void)state;
+    struct ends e;
+    struct at_peer_question q = {0};
+    setup(&e);
+    uint64_t begin_ms = now_ms();
+    assert_int_equal(at_peer_client_ask(e.client, &q, AT_LIT("q"), 200), AT_OK);
+    struct at_peer_request *r = next_request(&e);
+    assert_int_equal(next_reply(&e)->code, AT_DEADLINE_EXCEEDED);
+    assert_in_range(now_ms() - begin_ms, 190, 5000);
+    at_peer_question_done(&q);
+
+    /* The late answer goes nowhere, and not to the next question. */
+    at_peer_request_reply(r, AT_LIT("late"));
+    assert_true(exchange(&e, WAIT_MS));
+    teardown(&e);
+}
+
+static void a_dropped_request_is_not_answered(void **state)
+{
+    (void)state;
+    struct ends e;
+    struct at_peer_question q = {0};
+    setup(&e);
+    assert_int_equal(at_peer_client_ask(e.client, &q, AT_LIT("q"), 200), AT_OK);
+    at_peer_request_drop(next_request(&e));
+    assert_int_equal(next_reply(&e)->code, AT_DEADLINE_EXCEEDED);
+    at_peer_question_done(&q);
+    for (int i = 0; i < 10; i++) /* its place is free again */
+        assert_true(exchange(&e, WAIT_MS));
+    teardown(&e);
+}
+
+static void a_peer_that_is_down_only_costs_the_timeout(void **state)
+{
+    (void)state;
+    struct ends e;
+    struct at_peer_question q = {0};
+    setup(&e);
+    at_peer_server_close(&e.server);
+    while (exchange(&e, 50)) /* until the broken connection was noticed */
+        ;
+    uint64_t begin_ms = now_ms();
+    assert_int_equal(at_peer_client_ask(e.client, &q, AT_LIT("q"), 150), AT_OK);
+    assert_int_equal(next_reply(&e)->code, AT_DEADLINE_EXCEEDED);
+    assert_in_range(now_ms() - begin_ms, 140, 5000);
+    at_peer_question_done(&q);
+    teardown(&e);
+}
+
+static void a_question_ends_at_once_when_its_peer_dies(void **state)
+{
+    (void)state;
+    struct ends e;
+    struct at_peer_question q = {0};
+    setup(&e);
+    assert_int_equal(at_peer_client_ask(e.client, &q, AT_LIT("q"), WAIT_MS), AT_OK);
+    struct at_peer_request *r = next_request(&e);
+    uint64_t begin_ms = now_ms();
+    at_peer_request_drop(r);
+    at_peer_server_close(&e.server);
+    assert_int_equal(next_reply(&e)->code, AT_UNAVAILABLE);
+    assert_true(now_ms() - begin_ms < WAIT_MS / 2);
+    at_peer_question_done(&q);
+    teardown(&e);
+}
+
+static void a_peer_that_returns_on_its_port_is_found_again(void **state)
+{
+    (void)state;
+    struct ends e;
+    setup(&e);
+    for (int round = 0; round < 3; round++) {
+        assert_true(exchange(&e, WAIT_MS));
+        at_peer_server_close(&e.server);
+        (void)exchange(&e, 50);
+        open_server(&e, e.port, 4);
+        bool found = false;
+        for (int i = 0; i < 40 && !found; i++)
+            found = exchange(&e, 250);
+        assert_true(found);
+    }
+    teardown(&e);
+}
+
+static void closing_the_asking_side_cancels_open_questions(void **state)
+{
+    (void)state;
+    struct ends e;
+    struct at_peer_question q[3] = {0};
+    setup(&e);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(at_peer_client_ask(e.client, &q[i], AT_LIT("q"), WAIT_MS), AT_OK);
+    at_peer_client_close(&e.client);
+    int cancelled = 0;
+    for (struct at_mail *m = at_mailbox_take(&e.replies); m != NULL; m = m->next)
+        cancelled += ((struct at_peer_question *)m)->code == AT_CANCELLED;
+    assert_int_equal(cancelled, 3);
+
+    /* Requests that arrived have lost their asker; answering them is harmless. */
+    struct at_mail *next = NULL;
+    for (struct at_mail *m = at_mailbox_take(&e.requests); m != NULL; m = next) {
+        next = m->next;
+        at_peer_request_reply((struct at_peer_request *)m, AT_LIT("a"));
+    }
+    teardown(&e);
+}
+
+static void a_client_without_peer_closes_with_open_questions(void **state)
+{
+    (void)state;
+    struct ends e;
+    struct at_peer_question q = {0};
+    setup(&e);
+    at_peer_server_close(&e.server);
+    while (exchange(&e, 50))
+        ;
+    assert_int_equal(at_peer_client_ask(e.client, &q, AT_LIT("q"), WAIT_MS), AT_OK);
+    uint64_t begin_ms = now_ms();
+    at_peer_client_close(&e.client);
+    assert_true(now_ms() - begin_ms < WAIT_MS / 2);
+    assert_int_equal(next_reply(&e)->code, AT_CANCELLED);
+    teardown(&e);
+}
+
+static void a_port_in_use_is_reported(void **state)
+{
+    (void)state;
+    struct ends e;
+    setup(&e);
+    struct at_peer_server_config config = {.host = "127.0.0.1",
+                                           .port = e.port,
+                                           .in_flight_max = 1,
+                                           .on_request = on_request,
+                                           .ctx = &e};
+    struct at_peer_server *second = NULL;
+    struct at_error error = {0};
+    assert_int_equal(at_peer_server_open(&config, &second, &error), AT_FAILED_PRECONDITION);
+    assert_null(second);
+    assert_non_null(strstr(error.msg, "in use"));
+    teardown(&e);
+}
+
+static void a_host_name_that_is_too_long_is_refused(void **state)
+{
+    (void)state;
+    char host[400];
+    struct ends e = {0};
+    struct at_peer_client_config config = {
+        .host = host, .port = 1, .in_flight_max = 1, .on_reply = on_reply, .ctx = &e};
+    memset(host, 'a', sizeof(host) - 1);
+    host[sizeof(host) - 1] = '\0';
+    assert_int_equal(at_peer_client_open(&config, &e.client, NULL), AT_INVALID_ARGUMENT);
+    assert_null(e.client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_answer_reaches_who_asked),
+        cmocka_unit_test(an_empty_answer_is_an_answer),
+        cmocka_unit_test(twenty_megabytes_pass_both_ways_unchanged),
+        cmocka_unit_test(answers_may_come_in_another_order),
+        cmocka_unit_test(more_questions_than_allowed_are_refused),
+        cmocka_unit_test(a_question_without_answer_ends_at_its_deadline),
+        cmocka_unit_test(a_dropped_request_is_not_answered),
+        cmocka_unit_test(a_peer_that_is_down_only_costs_the_timeout),
+        cmocka_unit_test(a_question_ends_at_once_when_its_peer_dies),
+        cmocka_unit_test(a_peer_that_returns_on_its_port_is_found_again),
+        cmocka_unit_test(closing_the_asking_side_cancels_open_questions),
+        cmocka_unit_test(a_client_without_peer_closes_with_open_questions),
+        cmocka_unit_test(a_port_in_use_is_reported),
+        cmocka_unit_test(a_host_name_that_is_too_long_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
