@@ -1,0 +1,86 @@
+/* store.h: a cluster's data: engine, catalog, replica state and the one writer thread. ADAPTER.
+ *
+ * The writer drains everything that mutates, puts data, log records and positions of a round into
+ * one batch, commits it once (one WAL sync when durability is sync), and then answers all of them.
+ * It is the cluster's total order; there are no row locks. Reads never wait for it. */
+#ifndef ATOLL_CLUSTER_TABLET_STORE_H
+#define ATOLL_CLUSTER_TABLET_STORE_H
+
+#include "base/clock.h"
+#include "cluster/engine/engine.h"
+#include "cluster/tablet/schema.h"
+#include "cluster/tablet/write.h"
+#include "replication/replica.h"
+
+struct at_store;
+struct at_apply;
+struct at_replica_call;
+
+struct at_store_config {
+    const char *dir;
+    size_t block_cache_bytes;
+    size_t memtable_bytes;
+    uint64_t log_bytes_max; /* cap of the mutation log; past it the oldest foreign entries go */
+    bool sync_commits;      /* durability: sync */
+    struct at_clock clock;
+    struct at_replica_config replica;
+    /* The catalog of an instance at its birth (app profiles of the instance file), applied once,
+     * when the directory is new; the same on every member, so it is not logged. */
+    const struct at_catalog_record *genesis;
+    uint32_t genesis_count;
+    /* Called on the writer thread after each commit; must only enqueue. May be NULL. */
+    void (*on_commit)(void *ctx);
+    /* Hands a foreign reply back after its round; only enqueues (at_peering_applied). */
+    void (*on_applied)(struct at_apply *apply);
+    void *ctx;
+};
+
+/* at_store_open opens or makes the directory and starts the writer thread. FAILED_PRECONDITION when
+ * the directory belongs to another instance or cluster. */
+AT_MUST_USE enum at_code at_store_open(const struct at_store_config *config,
+                                       struct at_store **ret_store,
+                                       struct at_error *reterr);
+/* at_store_close lets the writer finish what it was given, syncs and closes. All reads must have
+ * ended. */
+void at_store_close(struct at_store **store);
+
+/* at_store_submit gives the writer something to do. RESOURCE_EXHAUSTED when its queue is full,
+ * UNAVAILABLE when it is closing; then `done` is not called. Any thread. */
+AT_MUST_USE enum at_code at_store_submit(struct at_store *store, struct at_write *write);
+/* at_store_submit_list submits a chain linked by mail.next with one wake-up; all or none. */
+AT_MUST_USE enum at_code
+at_store_submit_list(struct at_store *store, struct at_write *first, uint32_t count);
+
+/* at_store_schema returns a counted reference to the newest schema. Any thread; cheap. */
+struct at_schema *at_store_schema(struct at_store *store);
+/* at_store_profiles_version changes with every profile change. Any thread; cheap. */
+uint64_t at_store_profiles_version(struct at_store *store);
+
+/* at_store_engine borrows the engine, for reads. */
+struct at_engine *at_store_engine(struct at_store *store);
+
+/* --- what replication needs (see peering.h: the functions of its port) --- */
+void at_store_view(struct at_store *store, struct at_replica_view *view);
+enum at_code at_store_read_log(struct at_store *store,
+                               struct at_position first,
+                               uint64_t last_seq,
+                               size_t max_bytes,
+                               struct at_buf *out,
+                               uint32_t *sizes,
+                               uint32_t sizes_max,
+                               uint32_t *ret_count,
+                               struct at_error *reterr);
+bool at_store_apply(struct at_store *store, struct at_apply *apply);
+bool at_store_call(struct at_store *store, struct at_replica_call *call);
+
+/* --- status --- */
+struct at_store_stats {
+    uint64_t log_bytes;
+    uint64_t data_bytes;
+    uint64_t discarded_entries;
+    uint64_t rounds;
+    uint64_t operations;
+};
+void at_store_stats(struct at_store *store, struct at_store_stats *ret_stats);
+
+#endif

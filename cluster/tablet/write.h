@@ -1,0 +1,113 @@
+/* write.h: the things one can ask the writer to do. PURE (plain structures).
+ *
+ * Each request embeds an at_write; storage belongs to the asker and must stay valid, with all that
+ * its slices borrow, until `done` ran. `done` runs on the writer thread after the commit (or the
+ * refusal) and must only enqueue. `code` and `error` hold the result. */
+#ifndef ATOLL_CLUSTER_TABLET_WRITE_H
+#define ATOLL_CLUSTER_TABLET_WRITE_H
+
+#include "base/arena.h"
+#include "base/mailbox.h"
+#include "cluster/model/catalog.h"
+#include "cluster/model/filter.h"
+#include "cluster/model/mutation.h"
+
+enum at_write_kind {
+    AT_WRITE_ROWS,    /* struct at_write_rows: MutateRow (one row) and MutateRows */
+    AT_WRITE_MODIFY,  /* struct at_write_modify: ReadModifyWriteRow */
+    AT_WRITE_CHECK,   /* struct at_write_check: CheckAndMutateRow */
+    AT_WRITE_CATALOG, /* struct at_write_catalog: schema and profiles */
+    AT_WRITE_DROP,    /* struct at_write_drop: DropRowRange */
+    AT_WRITE_APPLY,   /* a foreign reply (replication/peer/peering.h) */
+    AT_WRITE_CALL,    /* an at_replica_call */
+};
+
+struct at_write {
+    struct at_mail mail;
+    enum at_write_kind kind;
+    void (*done)(struct at_write *write);
+    void *ctx;
+    enum at_code code;
+    struct at_error error; /* filled when code is not AT_OK */
+    uint64_t seq;          /* own log position of the last entry this wrote; 0: none */
+};
+
+/* One row's mutations, atomic. Checked by at_mutation_check before it is submitted; whether table
+ * and families exist is decided by the writer: NOT_FOUND, with production's wording, and nothing of
+ * the row is applied. */
+struct at_row_mutations {
+    struct at_slice row;
+    struct at_mutation *mutations;
+    uint32_t mutation_count;
+    enum at_code code;
+    struct at_error *error; /* may be NULL; the writer fills it when code is not AT_OK */
+};
+
+struct at_write_rows {
+    struct at_write base;      /* base.code: what refused the whole request (table, not writable) */
+    struct at_slice table;     /* table id */
+    struct at_slice full_name; /* projects/.../tables/t, for messages */
+    struct at_row_mutations *rows;
+    uint32_t row_count;
+    int64_t
+        server_micros; /* timestamp that AT_TIMESTAMP_SERVER becomes, before granularity; 0: now */
+};
+
+enum at_rule_kind { AT_RULE_APPEND, AT_RULE_INCREMENT };
+struct at_modify_rule {
+    enum at_rule_kind kind;
+    struct at_slice family;
+    struct at_slice qualifier;
+    struct at_slice append;
+    int64_t increment;
+};
+
+struct at_write_modify {
+    struct at_write base;
+    struct at_slice table;
+    struct at_slice full_name;
+    struct at_slice row;
+    const struct at_modify_rule *rules;
+    uint32_t rule_count;
+    struct at_arena *arena; /* results go here */
+    /* Result: the new state of each modified column, one cell each, ordered by family and
+     * qualifier. */
+    struct at_cell *ret_cells;
+    uint32_t ret_cell_count;
+};
+
+struct at_write_check {
+    struct at_write base;
+    struct at_slice table;
+    struct at_slice full_name;
+    struct at_slice row;
+    const struct at_filter *predicate; /* NULL: does the row have any cell? */
+    struct at_row_mutations if_true;   /* mutation_count 0: none */
+    struct at_row_mutations if_false;
+    struct at_arena *arena;
+    bool ret_matched;
+};
+
+/* A catalog change is decided on the writer thread against the newest catalog: `decide` fills
+ * records (counter and fields; the writer stamps them) in the arena, or refuses with a code. It
+ * must not block. All records of one change are one log entry: all or nothing. */
+struct at_write_catalog {
+    struct at_write base;
+    enum at_code (*decide)(struct at_write_catalog *write,
+                           const struct at_catalog *catalog,
+                           struct at_error *reterr);
+    struct at_arena *arena;
+    struct at_catalog_record *records; /* out of decide */
+    uint32_t record_count;
+    struct at_schema *ret_schema; /* the schema after the change, a reference of the asker's; may be
+                                     NULL on error */
+};
+
+struct at_write_drop {
+    struct at_write base;
+    struct at_slice table;
+    struct at_slice full_name;
+    struct at_slice prefix; /* empty: all rows */
+};
+
+#endif
