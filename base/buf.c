@@ -46,11 +46,10 @@ enum at_code at_buf_printf(struct at_buf *b, const char *format, ...)
 {
     va_list args;
 
-    AT_TRY(at_buf_reserve(b, b->data == NULL && b->max > 0 ? 1 : 0));
+    char *end = b->data ? (char *)b->data + b->len : NULL;
     size_t room = b->cap - b->len;
     va_start(args, format);
-    int n =
-        vsnprintf((char *)b->data + (b->data ? b->len : 0), b->data ? room + 1 : 0, format, args);
+    int n = vsnprintf(end, end ? room + 1 : 0, format, args);
     va_end(args);
     AT_ASSERT(n >= 0);
     if ((size_t)n > room) {

@@ -31,57 +31,63 @@ struct head {
 };
 
 static int write_bytes(void *ctx, const char *data, size_t len);
-static enum at_code result(struct at_buf *b, size_t len_before, int rc);
+static enum at_code undo(struct at_buf *b, size_t len_before);
 static enum at_code head_read(struct at_unpack *u, struct head *ret_head);
 static enum at_code wide_head_read(struct at_unpack *u, uint8_t first, struct head *ret_head);
 static enum at_code fail(struct at_unpack *u);
 static enum at_code
 count_read(struct at_unpack *u, enum kind kind, uint32_t count_max, uint32_t *ret_count);
 
-#define PACKER(b) (&(msgpack_packer){.data = (b), .callback = write_bytes})
+/* PACK returns from a writer; `call` writes through `p`. */
+#define PACK(b, call)                                            \
+    do {                                                         \
+        const size_t len_before = (b)->len;                      \
+        msgpack_packer *p = &(msgpack_packer){(b), write_bytes}; \
+        return (call) == 0 ? AT_OK : undo((b), len_before);      \
+    } while (0)
 
 enum at_code at_pack_array(struct at_buf *b, uint32_t count)
 {
-    return result(b, b->len, msgpack_pack_array(PACKER(b), count));
+    PACK(b, msgpack_pack_array(p, count));
 }
 
 enum at_code at_pack_map(struct at_buf *b, uint32_t count)
 {
-    return result(b, b->len, msgpack_pack_map(PACKER(b), count));
+    PACK(b, msgpack_pack_map(p, count));
 }
 
 enum at_code at_pack_u64(struct at_buf *b, uint64_t v)
 {
-    return result(b, b->len, msgpack_pack_uint64(PACKER(b), v));
+    PACK(b, msgpack_pack_uint64(p, v));
 }
 
 enum at_code at_pack_i64(struct at_buf *b, int64_t v)
 {
-    return result(b, b->len, msgpack_pack_int64(PACKER(b), v));
+    PACK(b, msgpack_pack_int64(p, v));
 }
 
 enum at_code at_pack_bool(struct at_buf *b, bool v)
 {
-    return result(b, b->len, v ? msgpack_pack_true(PACKER(b)) : msgpack_pack_false(PACKER(b)));
+    PACK(b, v ? msgpack_pack_true(p) : msgpack_pack_false(p));
 }
 
 enum at_code at_pack_nil(struct at_buf *b)
 {
-    return result(b, b->len, msgpack_pack_nil(PACKER(b)));
+    PACK(b, msgpack_pack_nil(p));
 }
 
 enum at_code at_pack_bin(struct at_buf *b, struct at_slice s)
 {
     if (s.len > UINT32_MAX)
         return AT_RESOURCE_EXHAUSTED;
-    return result(b, b->len, msgpack_pack_bin_with_body(PACKER(b), s.data, s.len));
+    PACK(b, msgpack_pack_bin_with_body(p, s.data, s.len));
 }
 
 enum at_code at_pack_str(struct at_buf *b, struct at_slice s)
 {
     if (s.len > UINT32_MAX)
         return AT_RESOURCE_EXHAUSTED;
-    return result(b, b->len, msgpack_pack_str_with_body(PACKER(b), s.data, s.len));
+    PACK(b, msgpack_pack_str_with_body(p, s.data, s.len));
 }
 
 static int write_bytes(void *ctx, const char *data, size_t len)
@@ -90,10 +96,8 @@ static int write_bytes(void *ctx, const char *data, size_t len)
 }
 
 /* A head may have been written when the body no longer fits. */
-static enum at_code result(struct at_buf *b, size_t len_before, int rc)
+static enum at_code undo(struct at_buf *b, size_t len_before)
 {
-    if (rc == 0)
-        return AT_OK;
     b->len = len_before;
     return AT_RESOURCE_EXHAUSTED;
 }

@@ -18,6 +18,12 @@ struct at_slice {
 /* AT_LIT makes a slice of a string literal, without its NUL. */
 #define AT_LIT(s) ((struct at_slice){(const uint8_t *)("" s ""), sizeof(s) - 1})
 
+/* AT_LIT_INIT is AT_LIT for the initialisers of static tables. */
+#define AT_LIT_INIT(s)                            \
+    {                                             \
+        (const uint8_t *)("" s ""), sizeof(s) - 1 \
+    }
+
 /* AT_SLICE_ARG expands to the two arguments of a "%.*s" conversion. */
 #define AT_SLICE_ARG(s) (int)(s).len, (const char *)((s).len ? (const char *)(s).data : "")
 
