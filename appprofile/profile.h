@@ -6,6 +6,7 @@
 #define ATOLL_APPPROFILE_PROFILE_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/limits.h"
 #include "base/status.h"
 

@@ -1,0 +1,108 @@
+/* service.h: what every RPC handler of a cluster knows, and what they share. ADAPTER.
+ *
+ * Handlers run on the loop thread of the call. Reads run there too, in bounded steps; everything
+ * that mutates goes to the store's writer and comes back to the loop by at_loop_post. A handler
+ * allocates from the call's arena, which lives until finish. */
+#ifndef ATOLL_CLUSTER_SERVICE_SERVICE_H
+#define ATOLL_CLUSTER_SERVICE_SERVICE_H
+
+#include "appprofile/profile.h"
+#include "cluster/tablet/store.h"
+#include "wire/grpc_server.h"
+#include "wire/proto_alloc.h"
+
+struct at_survey;
+struct at_spread_wait;
+
+struct at_service_member {
+    uint32_t member;
+    const char *cluster_id;
+    const char *zone;
+};
+
+/* What the services need from replication; given as a port so that they link without it. */
+struct at_service_port {
+    void *ctx;
+    void (*survey)(void *ctx, struct at_survey *survey);
+    void (*wait_spread)(void *ctx, struct at_spread_wait *wait);
+    /* Fills the links and positions of a ClusterStatus; strings from the arena. */
+    void (*status)(void *ctx, struct at_arena *arena, void *cluster_status);
+    /* True when no other member is heard; else an upper bound of what is missing here, in ms. */
+    void (*lag)(void *ctx, bool *ret_alone, bool *ret_known, uint64_t *ret_lag_ms);
+};
+
+struct at_service {
+    struct at_store *store;
+    struct at_clock clock;
+    const char *project;
+    const char *instance;
+    const char *cluster_id;
+    const char *zone;
+    uint32_t member;
+    const struct at_service_member *members; /* of the instance, self included */
+    uint32_t member_count;
+    uint64_t process_id; /* random, per start */
+    struct at_service_port port;
+    _Atomic bool draining;
+    uint8_t response_params[128]; /* serialized ResponseParams of this cluster */
+    size_t response_params_size;
+};
+
+/* All methods this cluster serves, to be given to the gRPC server. The array lives as long as the
+ * service. */
+const struct at_grpc_method *at_service_methods(struct at_service *service, size_t *ret_count);
+void at_service_methods_free(const struct at_grpc_method **methods);
+
+/* --- shared by handlers (request.c) --- */
+
+/* at_service_begin puts what every answer carries: ResponseParams and server-timing. Call before
+ * the first send and before finish; once. */
+void at_service_begin(struct at_service *service, struct at_grpc_call *call);
+
+/* at_service_fail is at_service_begin (if not done) and at_grpc_call_fail. */
+void at_service_fail(struct at_service *service,
+                     struct at_grpc_call *call,
+                     const struct at_error *error);
+
+/* at_service_reply packs and sends one message, then finishes with OK. */
+void at_service_reply(struct at_service *service,
+                      struct at_grpc_call *call,
+                      const ProtobufCMessage *message);
+
+/* at_service_unpack decodes the request into the call's arena; on malformed bytes it answers
+ * INVALID_ARGUMENT itself and returns NULL. */
+void *at_service_unpack(struct at_service *service,
+                        struct at_grpc_call *call,
+                        const ProtobufCMessageDescriptor *descriptor);
+
+/* at_service_table_id takes "projects/P/instances/I/tables/T" apart: INVALID_ARGUMENT when it has
+ * another form, NOT_FOUND when it is of another instance. */
+AT_MUST_USE enum at_code at_service_table_id(const struct at_service *service,
+                                             struct at_slice name,
+                                             struct at_slice *ret_table_id,
+                                             struct at_error *reterr);
+
+/* at_service_instance_check: "projects/P/instances/I", likewise. */
+AT_MUST_USE enum at_code at_service_instance_check(const struct at_service *service,
+                                                   struct at_slice name,
+                                                   struct at_error *reterr);
+
+enum at_profile_use { AT_USE_READ, AT_USE_WRITE, AT_USE_TRANSACTION };
+
+/* at_service_profile_check: may a request of this kind run here by app profile `id` (empty:
+ * "default")? NOT_FOUND: no such profile. FAILED_PRECONDITION: the profile does not route to this
+ * cluster, does not allow transactions, or is read-only. This cluster's own catalog decides. */
+AT_MUST_USE enum at_code at_service_profile_check(struct at_service *service,
+                                                  struct at_slice id,
+                                                  enum at_profile_use use,
+                                                  struct at_error *reterr);
+
+/* --- rooms: each fills `methods` from its own table; returns how many --- */
+size_t at_data_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
+size_t
+at_table_admin_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
+size_t
+at_profile_admin_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
+size_t at_control_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
+
+#endif
