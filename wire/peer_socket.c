@@ -437,6 +437,11 @@ static void client_put_slot(struct client_slot *slot)
 
 /* --- both --- */
 
+void at_peer_sockets_end(void)
+{
+    nng_fini();
+}
+
 static enum at_code make_url(const char *host, uint16_t port, char *url, struct at_error *reterr)
 {
     bool bare_v6 = strchr(host, ':') != NULL && host[0] != '[';

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "support/nng_leaks.h"
 #include "support/test.h"
 
 /* Two ends in one process, over real loopback TCP. Requests and replies are taken off nng's threads
@@ -387,5 +388,7 @@ int main(void)
         cmocka_unit_test(a_port_in_use_is_reported),
         cmocka_unit_test(a_host_name_that_is_too_long_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    at_peer_sockets_end();
+    return failed;
 }
