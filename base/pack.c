@@ -272,7 +272,7 @@ static enum at_code wide_head_read(struct at_unpack *u, uint8_t first, struct he
         return fail(u);
     for (unsigned i = 0; i < width; i++)
         number = number << 8 | *u->next++;
-    if (kind == KIND_INT) {
+    if (kind == KIND_INT && width > 0) {
         unsigned unused = 64 - 8 * width;
         number = (uint64_t)((int64_t)(number << unused) >> unused);
     }
