@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/limits.h"
+#include "replication/facts.h"
 #include "replication/vector.h"
 
 enum at_message_kind {
@@ -19,50 +20,6 @@ enum at_message_kind {
     AT_MESSAGE_VECTOR_ANSWER = 6,
     AT_MESSAGE_REFUSED = 7, /* not a member, removed, other instance, malformed */
 };
-
-/* Which own epochs of an origin are closed, and where they ended. */
-struct at_epoch_end {
-    struct at_member_id origin;
-    uint32_t epoch;
-    uint64_t end;
-};
-
-/* "Every own entry of `origin` stamped <= hlc is at or below (epoch, seq), or in an epoch of
- * needs_closed; nothing will be issued at or below hlc." */
-struct at_promise {
-    struct at_member_id origin;
-    uint32_t epoch;
-    uint64_t seq;
-    uint64_t hlc;
-    uint32_t *needs_closed;
-    uint32_t needs_closed_count;
-};
-
-/* `voucher` had applied (origin, epoch) up to seq when it answered a CLOSE or a FENCE. */
-struct at_vouch {
-    struct at_member_id voucher;
-    struct at_position position;
-};
-
-struct at_first_open {
-    struct at_member_id origin;
-    uint32_t epoch;
-};
-
-/* Facts that are true wherever they are told, and are merged, never replaced. Owned arrays. */
-struct at_positions_facts {
-    struct at_first_open *first_open;
-    uint32_t first_open_count;
-    struct at_epoch_end *ends;
-    uint32_t end_count;
-    struct at_promise *promises;
-    uint32_t promise_count;
-    struct at_vouch *vouches;
-    uint32_t vouch_count;
-};
-void at_positions_facts_init(struct at_positions_facts *f);
-void at_positions_facts_deinit(struct at_positions_facts *f);
-void at_positions_facts_copy(struct at_positions_facts *to, const struct at_positions_facts *from);
 
 struct at_pull {
     uint64_t request_id; /* unique in the asking process */
@@ -140,7 +97,8 @@ struct at_vector_answer {
     struct at_member_id members[AT_MEMBERS_MAX];
 };
 
-/* A decoded message. Arrays and vectors live in `arena` except what borrows the input. */
+/* A decoded message. Arrays live in `arena`, records and the reason borrow the input. Vectors own
+ * their memory: at_message_deinit. */
 struct at_message {
     enum at_message_kind kind;
     union {
@@ -165,8 +123,8 @@ AT_MUST_USE enum at_code at_vector_answer_encode(const struct at_vector_answer *
                                                  struct at_buf *out);
 AT_MUST_USE enum at_code at_refused_encode(struct at_slice reason, struct at_buf *out);
 
-/* at_message_decode reads any of them. INVALID_ARGUMENT when malformed or over a limit. Vectors
- * inside must be released with at_message_deinit. */
+/* at_message_decode reads any of them. INVALID_ARGUMENT when malformed, over a limit or without a
+ * field that it needs; then there is nothing to release. */
 AT_MUST_USE enum at_code
 at_message_decode(struct at_slice bytes, struct at_arena *arena, struct at_message *ret_message);
 void at_message_deinit(struct at_message *m);

@@ -24,6 +24,8 @@ struct at_record_builder {
     struct at_buf bytes;
     uint64_t first_seq;
     uint32_t count;
+    size_t entry_at;   /* private: where the open entry begins, 0 when none is open */
+    size_t payload_at; /* private: where its payload begins */
 };
 
 void at_record_builder_init(struct at_record_builder *b, size_t max_bytes);

@@ -72,9 +72,12 @@ AT_MUST_USE enum at_code at_replica_start(struct at_replica *r,
 
 /* at_replica_may_write tells whether client writes are accepted now, else why not: UNAVAILABLE
  * (initialising, needs copy, leaving, log full of entries no peer has, clock ahead of the others by
- * more than max_skew), with the reason for people in reterr. */
-AT_MUST_USE enum at_code
-at_replica_may_write(const struct at_replica *r, uint64_t wall_ns, struct at_error *reterr);
+ * more than max_skew), with the reason for people in reterr. A cluster that hears nobody accepts
+ * writes unless its wall clock jumped against its monotonic one (rule 5). */
+AT_MUST_USE enum at_code at_replica_may_write(struct at_replica *r,
+                                              uint64_t wall_ns,
+                                              uint64_t mono_ns,
+                                              struct at_error *reterr);
 
 /* at_replica_issue returns `ticks` fresh stamps (hlc .. hlc+ticks-1 of self). Never fails: ask
  * may_write first. */
@@ -100,7 +103,7 @@ enum at_admit {
 };
 
 /* at_replica_admit applies rule 13 and 4 to one entry. */
-enum at_admit at_replica_admit(const struct at_replica *r,
+enum at_admit at_replica_admit(struct at_replica *r,
                                struct at_position p,
                                const struct at_entry *entry,
                                uint64_t wall_ns);
@@ -137,21 +140,33 @@ bool at_replica_closing(const struct at_replica *r,
 
 /* --- promises, trimming --- */
 
-/* at_replica_promise renews the own promise (rule 16). Returns true when it changed enough to be
- * worth a commit of its own on an idle cluster (the reservation must move). */
+/* at_replica_promise renews the own promise (rule 16); also to be called a few times a second when
+ * idle, so that it follows the physical clock. True: the reservation of the clock has to move, so
+ * flush and commit (synced) before the next view is filled, even when nothing else is to commit.
+ * False on an idle cluster: just fill the view again. */
 bool at_replica_promise(struct at_replica *r, uint64_t wall_ns);
 
 /* at_replica_trim_bound returns, for one (origin, epoch), the highest seq that all active members
- * have durably (rule 26). The caller deletes log records at or below it and calls
- * at_replica_trimmed in the same round. */
+ * have durably (rule 26), UINT64_MAX when the epoch is closed and complete everywhere. The caller
+ * deletes log records at or below it and calls at_replica_trimmed in the same round. */
 uint64_t
 at_replica_trim_bound(const struct at_replica *r, struct at_member_id origin, uint32_t epoch);
+/* at_replica_cap_bound returns the highest seq that may be freed when the log is over its cap: what
+ * a laggard then lacks is a gap to it. Own entries that no other member has durably are not freed.
+ */
+uint64_t
+at_replica_cap_bound(const struct at_replica *r, struct at_member_id origin, uint32_t epoch);
 void at_replica_trimmed(struct at_replica *r, struct at_position base);
+/* at_replica_set_log_full tells that the log is at its cap and nothing more may be freed: writes
+ * are refused until it is told otherwise. */
+void at_replica_set_log_full(struct at_replica *r, bool full);
 
 /* --- commit --- */
 
-/* at_replica_flush calls `put` for each dirty record (key and value live during the call). Returns
- * true when this commit must be synced whatever the durability setting (a [sync] act). */
+/* at_replica_flush calls `put` for each dirty record (key and value live during the call; an empty
+ * value means: delete the key). Returns true when this commit must be synced whatever the
+ * durability setting (a [sync] act). All of it must go into one batch with the data it speaks of.
+ */
 bool at_replica_flush(struct at_replica *r,
                       void (*put)(void *ctx, struct at_slice key, struct at_slice value),
                       void *ctx);
@@ -180,8 +195,9 @@ struct at_replica_view {
     uint64_t instance_id;
     struct at_member_id self;
     enum at_replica_mode mode;
-    bool may_write;
+    bool may_write; /* as at_replica_may_write last said */
     bool closing;
+    bool healthy; /* false: it parks entries, or its clock is far behind the others': not READY */
     uint32_t epoch;
     uint64_t seq;
     uint64_t hlc;
