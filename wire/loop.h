@@ -33,6 +33,10 @@ struct at_deferred {
 struct at_loop *at_loop_new(struct at_clock clock);
 void at_loop_free(struct at_loop **loop);
 
+/* at_loop_settle runs posted and deferred work and the callbacks of closed handles, without
+ * waiting. The loop must not be running: for those who take things down after it stopped. */
+void at_loop_settle(struct at_loop *loop);
+
 /* at_loop_start runs it on a thread of its own named `name`; at_loop_run on the calling thread
  * until at_loop_stop. INTERNAL when no thread can be made. */
 AT_MUST_USE enum at_code
