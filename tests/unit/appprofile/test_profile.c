@@ -4,7 +4,7 @@
 #include "base/pbwire.h"
 #include "support/test.h"
 
-static const struct at_slice CLUSTERS[] = {AT_LIT("c1"), AT_LIT("c2"), AT_LIT("c3")};
+static const struct at_slice CLUSTERS[] = {AT_LIT_INIT("c1"), AT_LIT_INIT("c2"), AT_LIT_INIT("c3")};
 
 struct check_case {
     const char *name;
@@ -12,9 +12,9 @@ struct check_case {
     enum at_code code;
 };
 
-static struct at_slice one_id[] = {AT_LIT("c1")};
-static struct at_slice twice[] = {AT_LIT("c1"), AT_LIT("c1")};
-static struct at_slice unknown[] = {AT_LIT("c9")};
+static struct at_slice one_id[] = {AT_LIT_INIT("c1")};
+static struct at_slice twice[] = {AT_LIT_INIT("c1"), AT_LIT_INIT("c1")};
+static struct at_slice unknown[] = {AT_LIT_INIT("c9")};
 
 static const struct check_case CHECKS[] = {
     {"refuses a profile without routing", {.routing = AT_ROUTING_NONE}, AT_INVALID_ARGUMENT},
@@ -32,20 +32,22 @@ static const struct check_case CHECKS[] = {
      {.routing = AT_ROUTING_SINGLE},
      AT_INVALID_ARGUMENT},
     {"refuses single routing to an unknown cluster",
-     {.routing = AT_ROUTING_SINGLE, .cluster_id = AT_LIT("c9")},
+     {.routing = AT_ROUTING_SINGLE, .cluster_id = AT_LIT_INIT("c9")},
      AT_NOT_FOUND},
-    {"accepts single routing", {.routing = AT_ROUTING_SINGLE, .cluster_id = AT_LIT("c2")}, AT_OK},
+    {"accepts single routing",
+     {.routing = AT_ROUTING_SINGLE, .cluster_id = AT_LIT_INIT("c2")},
+     AT_OK},
     {"refuses data boost with any routing",
      {.routing = AT_ROUTING_ANY, .data_boost = true},
      AT_INVALID_ARGUMENT},
     {"refuses data boost with transactions",
      {.routing = AT_ROUTING_SINGLE,
-      .cluster_id = AT_LIT("c1"),
+      .cluster_id = AT_LIT_INIT("c1"),
       .allow_transactional_writes = true,
       .data_boost = true},
      AT_INVALID_ARGUMENT},
     {"refuses a description that is not UTF-8",
-     {.routing = AT_ROUTING_ANY, .description = AT_LIT("\xff")},
+     {.routing = AT_ROUTING_ANY, .description = AT_LIT_INIT("\xff")},
      AT_INVALID_ARGUMENT},
 };
 
