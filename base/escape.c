@@ -42,12 +42,12 @@ enum at_code at_unescape_percent(struct at_buf *out, struct at_slice s)
 
 enum at_code at_escape_base64(struct at_buf *out, struct at_slice s, bool url, bool pad)
 {
-    static const char common[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    char digits[64];
+    char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-    memcpy(digits, common, 62);
-    digits[62] = url ? '-' : '+';
-    digits[63] = url ? '_' : '/';
+    if (url) {
+        digits[62] = '-';
+        digits[63] = '_';
+    }
     for (size_t i = 0; i < s.len; i += 3) {
         size_t n = s.len - i < 3 ? s.len - i : 3;
         uint32_t v = (uint32_t)s.data[i] << 16;
