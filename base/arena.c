@@ -73,11 +73,13 @@ void *at_arena_grow(struct at_arena *a, size_t size)
     a->used_bytes += step;
     if (step <= (size_t)(a->end - a->next)) {
         a->next += step;
+        ASAN_UNPOISON_MEMORY_REGION(a->next - step, size);
         return a->next - step;
     }
 
     /* The first block must stay the last node: the own block goes between the two. */
     struct at_arena_block *own = block_new(step);
+    ASAN_POISON_MEMORY_REGION(own->data + size, step - size);
     if (a->head->older == NULL) {
         own->older = a->head;
         a->head = own;
@@ -128,4 +130,5 @@ static void rewind_to(struct at_arena *a, struct at_arena_block *block)
     a->head = block;
     a->next = block->data;
     a->end = block->data + block->size;
+    ASAN_POISON_MEMORY_REGION(block->data, block->size);
 }

@@ -1,11 +1,14 @@
 /* arena.h: memory that is freed all at once: per request, per step. PURE.
  *
  * Blocks grow geometrically and are kept by at_arena_reset (the first one), so
- * a request that fits into the first block allocates nothing. One thread. */
+ * a request that fits into the first block allocates nothing. Under ASan what is
+ * not handed out is poisoned. One thread. */
 #ifndef ATOLL_BASE_ARENA_H
 #define ATOLL_BASE_ARENA_H
 
 #include "base/slice.h"
+
+#include <sanitizer/asan_interface.h> /* its macros do nothing without ASan */
 
 #define AT_ARENA_ALIGN ((size_t)16)
 
@@ -41,6 +44,7 @@ __attribute__((returns_nonnull)) static inline void *at_arena_alloc_raw(struct a
     void *p = a->next;
     a->next += step;
     a->used_bytes += step;
+    ASAN_UNPOISON_MEMORY_REGION(p, size);
     return p;
 }
 

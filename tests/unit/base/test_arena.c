@@ -110,6 +110,29 @@ static void copies_and_prints(void **state)
     assert_int_equal(strlen(at_arena_printf(&a, "%0*d", 1000, 5)), 1000);
 }
 
+static void asan_sees_the_edges(void **state)
+{
+#ifdef __SANITIZE_ADDRESS__
+    static const size_t sizes[] = {5, 2000, 10000000};
+    AT_CLEANUP(at_arena_deinit) struct at_arena a;
+
+    (void)state;
+    at_arena_init(&a, 256);
+    for (size_t i = 0; i < 3; i++) {
+        uint8_t *p = at_arena_alloc(&a, sizes[i] - 1);
+        assert_int_equal(__asan_address_is_poisoned(p + sizes[i] - 2), 0);
+        assert_int_equal(__asan_address_is_poisoned(p + sizes[i] - 1), 1);
+    }
+    uint8_t *first = a.next;
+    at_arena_reset(&a);
+    assert_int_equal(__asan_address_is_poisoned(a.next), 1);
+    assert_ptr_not_equal(a.next, first);
+#else
+    (void)state;
+    skip();
+#endif
+}
+
 static void an_arena_that_was_never_used_can_go(void **state)
 {
     struct at_arena a;
@@ -129,6 +152,7 @@ int main(void)
         cmocka_unit_test(a_large_piece_does_not_waste_the_newest_block),
         cmocka_unit_test(used_bytes_counts_since_the_last_reset),
         cmocka_unit_test(copies_and_prints),
+        cmocka_unit_test(asan_sees_the_edges),
         cmocka_unit_test(an_arena_that_was_never_used_can_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
