@@ -1,0 +1,294 @@
+#include "cluster/engine/engine_internal.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* RocksDB would make a new, empty database where it finds none. A folder that lost only its CURRENT
+ * file looks like that to it, so at_engine_open refuses one that still has tables or logs.
+ *
+ * RocksDB clears a write stop after a full disk by itself, once it sees free space (it polls, every
+ * five seconds). at_engine_resume therefore only asks, by writing nothing and syncing it. */
+
+static const char *const family_names[FAMILY_COUNT] = {
+    [FAMILY_DEFAULT] = "default",
+    [1 + AT_SPACE_CELLS] = "cells",
+    [1 + AT_SPACE_LOG] = "log",
+    [1 + AT_SPACE_META] = "meta",
+};
+
+/* at_engine_range_bytes counts entries in memtables up to this many. */
+#define MEMTABLE_COUNT_MAX 4096
+
+static enum at_code check_dir(const char *dir, struct at_error *reterr);
+static bool is_data_file(const char *name);
+static enum at_code check_families(const struct at_engine *e, struct at_error *reterr);
+static void release(struct at_engine *e);
+static uint64_t memtable_bytes(struct at_engine *e,
+                               enum at_space space,
+                               struct at_slice start,
+                               struct at_slice end);
+static uint64_t property(struct at_engine *e, enum at_space space, const char *name);
+
+enum at_code at_engine_open(const struct at_engine_options *options,
+                            struct at_engine **ret_engine,
+                            struct at_error *reterr)
+{
+    char *text = NULL;
+
+    AT_ASSERT(options->memtable_bytes > 0);
+    AT_TRY(check_dir(options->dir, reterr));
+    struct at_engine *e = AT_NEW(struct at_engine);
+    engine_options_make(e, options);
+    e->db = rocksdb_open_column_families(e->options[FAMILY_DEFAULT], options->dir, FAMILY_COUNT,
+                                         family_names, (const rocksdb_options_t *const *)e->options,
+                                         e->families, &text);
+    if (text != NULL) {
+        e->db = NULL;
+        release(e);
+        return engine_fail(text, "open the database", reterr);
+    }
+    enum at_code code = check_families(e, reterr);
+    if (code != AT_OK) {
+        at_engine_close(&e);
+        return code;
+    }
+    e->write_sync = rocksdb_writeoptions_create();
+    rocksdb_writeoptions_set_sync(e->write_sync, 1);
+    e->write_async = rocksdb_writeoptions_create();
+    e->read = rocksdb_readoptions_create();
+    *ret_engine = e;
+    return AT_OK;
+}
+
+void at_engine_close(struct at_engine **engine)
+{
+    struct at_engine *e = AT_TAKE(*engine);
+
+    if (e == NULL)
+        return;
+    rocksdb_cancel_all_background_work(e->db, 1);
+    for (int i = 0; i < FAMILY_COUNT; i++)
+        rocksdb_column_family_handle_destroy(e->families[i]);
+    rocksdb_close(e->db);
+    release(e);
+}
+
+enum at_code
+at_engine_commit(struct at_engine *e, struct at_batch *batch, bool sync, struct at_error *reterr)
+{
+    struct at_slice sealed = engine_batch_seal(batch);
+    char *text = NULL;
+
+    rocksdb_writebatch_t *rocks =
+        rocksdb_writebatch_create_from((const char *)sealed.data, sealed.len);
+    rocksdb_write(e->db, sync ? e->write_sync : e->write_async, rocks, &text);
+    rocksdb_writebatch_destroy(rocks);
+    return text == NULL ? AT_OK : engine_fail(text, "commit", reterr);
+}
+
+enum at_code at_engine_sync(struct at_engine *e, struct at_error *reterr)
+{
+    char *text = NULL;
+
+    rocksdb_flush_wal(e->db, 1, &text);
+    return text == NULL ? AT_OK : engine_fail(text, "sync", reterr);
+}
+
+enum at_code at_engine_resume(struct at_engine *e, struct at_error *reterr)
+{
+    struct at_batch *nothing = at_batch_new();
+    enum at_code code = at_engine_commit(e, nothing, true, reterr);
+
+    at_batch_free(&nothing);
+    return code;
+}
+
+struct at_snapshot *at_snapshot_open(struct at_engine *e)
+{
+    struct at_snapshot *s = AT_NEW(struct at_snapshot);
+
+    *s = (struct at_snapshot){.engine = e, .rocks = rocksdb_create_snapshot(e->db)};
+    return s;
+}
+
+void at_snapshot_close(struct at_snapshot **snapshot)
+{
+    struct at_snapshot *s = AT_TAKE(*snapshot);
+
+    if (s == NULL)
+        return;
+    rocksdb_release_snapshot(s->engine->db, s->rocks);
+    at_free(s);
+}
+
+enum at_code at_engine_get(struct at_engine *e,
+                           const struct at_snapshot *snapshot,
+                           enum at_space space,
+                           struct at_slice key,
+                           struct at_buf *out,
+                           struct at_error *reterr)
+{
+    rocksdb_readoptions_t *read = e->read;
+    char *text = NULL;
+    size_t len = 0;
+
+    if (snapshot != NULL) {
+        read = rocksdb_readoptions_create();
+        rocksdb_readoptions_set_snapshot(read, snapshot->rocks);
+    }
+    rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(e->db, read, engine_family(e, space),
+                                                            (const char *)key.data, key.len, &text);
+    if (snapshot != NULL)
+        rocksdb_readoptions_destroy(read);
+    if (text != NULL)
+        return engine_fail(text, "read", reterr);
+    if (pinned == NULL)
+        return at_fail(reterr, AT_NOT_FOUND, "no such record");
+    const char *data = rocksdb_pinnableslice_value(pinned, &len);
+    enum at_code code = at_buf_append(out, at_slice_make(data, len));
+    rocksdb_pinnableslice_destroy(pinned);
+    return code == AT_OK ? AT_OK : at_fail(reterr, code, "record of %zu bytes is too large", len);
+}
+
+uint64_t at_engine_range_bytes(struct at_engine *e,
+                               enum at_space space,
+                               struct at_slice start,
+                               struct at_slice end)
+{
+    const char *start_key = (const char *)start.data;
+    const char *end_key = (const char *)end.data;
+    uint64_t bytes = 0;
+    char *text = NULL;
+
+    if (at_slice_cmp(start, end) >= 0)
+        return 0;
+    rocksdb_approximate_sizes_cf(e->db, engine_family(e, space), 1, &start_key, &start.len,
+                                 &end_key, &end.len, &bytes, &text);
+    if (text != NULL) {
+        rocksdb_free(text); /* an estimate: what can't be read counts nothing */
+        bytes = 0;
+    }
+    return bytes + memtable_bytes(e, space, start, end);
+}
+
+uint64_t at_engine_space_bytes(struct at_engine *e, enum at_space space)
+{
+    return property(e, space, "rocksdb.live-sst-files-size") +
+           property(e, space, "rocksdb.cur-size-all-mem-tables");
+}
+
+enum at_code engine_fail(char *text, const char *what, struct at_error *reterr)
+{
+    enum at_code code = AT_UNAVAILABLE;
+    const char *hint = "";
+
+    if (strstr(text, "No space left on device") != NULL || strstr(text, "NoSpace") != NULL)
+        code = AT_RESOURCE_EXHAUSTED;
+    else if (strncmp(text, "Corruption", strlen("Corruption")) == 0 ||
+             strncmp(text, "Invalid argument", strlen("Invalid argument")) == 0)
+        code = AT_DATA_LOSS;
+    else if (strstr(text, "lock file") != NULL || strstr(text, "lock hold by") != NULL)
+        hint = "in use by another process: ";
+    code = at_fail(reterr, code, "can't %s: %s%s", what, hint, text);
+    rocksdb_free(text);
+    return code;
+}
+
+static enum at_code check_dir(const char *dir, struct at_error *reterr)
+{
+    char path[4096];
+    struct stat st;
+
+    int n = snprintf(path, sizeof(path), "%s/CURRENT", dir);
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return at_fail(reterr, AT_INVALID_ARGUMENT, "the database folder's name is too long");
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return at_fail(reterr, AT_UNAVAILABLE, "can't make %s: %s", dir, strerrordesc_np(errno));
+    if (stat(path, &st) == 0)
+        return AT_OK;
+
+    DIR *d = opendir(dir);
+    if (d == NULL)
+        return at_fail(reterr, AT_UNAVAILABLE, "can't read %s: %s", dir, strerrordesc_np(errno));
+    enum at_code code = AT_OK;
+    for (const struct dirent *entry = readdir(d); entry != NULL && code == AT_OK;
+         entry = readdir(d))
+        if (is_data_file(entry->d_name))
+            code = at_fail(reterr, AT_DATA_LOSS, "%s holds %s but no CURRENT file", dir,
+                           entry->d_name);
+    closedir(d);
+    return code;
+}
+
+/* Tables and write-ahead logs have a number for a name; RocksDB makes neither before CURRENT. */
+static bool is_data_file(const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+
+    return digits > 0 && (strcmp(name + digits, ".sst") == 0 || strcmp(name + digits, ".log") == 0);
+}
+
+/* Batches are written with fixed ids; see batch.c. */
+static enum at_code check_families(const struct at_engine *e, struct at_error *reterr)
+{
+    for (uint32_t i = 0; i < FAMILY_COUNT; i++)
+        if (rocksdb_column_family_handle_get_id(e->families[i]) != i)
+            return at_fail(reterr, AT_DATA_LOSS, "column family %s has an unexpected id",
+                           family_names[i]);
+    return AT_OK;
+}
+
+static void release(struct at_engine *e)
+{
+    if (e->write_sync != NULL)
+        rocksdb_writeoptions_destroy(e->write_sync);
+    if (e->write_async != NULL)
+        rocksdb_writeoptions_destroy(e->write_async);
+    if (e->read != NULL)
+        rocksdb_readoptions_destroy(e->read);
+    for (int i = 0; i < FAMILY_COUNT; i++)
+        rocksdb_options_destroy(e->options[i]);
+    rocksdb_cache_destroy(e->cache);
+    at_free(e);
+}
+
+/* RocksDB's estimate leaves memtables out, and asks for a count instead. A small range is counted;
+ * for a larger one the whole of the memtables is taken, which they can't exceed. */
+static uint64_t
+memtable_bytes(struct at_engine *e, enum at_space space, struct at_slice start, struct at_slice end)
+{
+    enum { READ_TIER_MEMTABLE = 3 };
+    rocksdb_readoptions_t *read = rocksdb_readoptions_create();
+    uint64_t bytes = 0;
+    size_t count = 0;
+
+    rocksdb_readoptions_set_read_tier(read, READ_TIER_MEMTABLE);
+    rocksdb_readoptions_set_iterate_upper_bound(read, (const char *)end.data, end.len);
+    rocksdb_iterator_t *i = rocksdb_create_iterator_cf(e->db, read, engine_family(e, space));
+    rocksdb_iter_seek(i, (const char *)start.data, start.len);
+    while (rocksdb_iter_valid(i) && count++ < MEMTABLE_COUNT_MAX) {
+        size_t key_len = 0;
+        size_t value_len = 0;
+        (void)rocksdb_iter_key(i, &key_len);
+        (void)rocksdb_iter_value(i, &value_len);
+        bytes += key_len + value_len;
+        rocksdb_iter_next(i);
+    }
+    rocksdb_iter_destroy(i);
+    rocksdb_readoptions_destroy(read);
+    return count <= MEMTABLE_COUNT_MAX ? bytes
+                                       : property(e, space, "rocksdb.cur-size-all-mem-tables");
+}
+
+static uint64_t property(struct at_engine *e, enum at_space space, const char *name)
+{
+    uint64_t v = 0;
+
+    return rocksdb_property_int_cf(e->db, engine_family(e, space), name, &v) == 0 ? v : 0;
+}
