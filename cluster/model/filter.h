@@ -3,8 +3,18 @@
  * A filter is built as a tree of nodes in an arena (service/filter_decode does
  * it from the protobuf), checked and compiled once per request, then run row by row: cells go in in
  * storage order (family name, qualifier, newest first) and come out in the same order, with memory
- * that does not grow with the row, except below a condition, whose branch must wait for its
- * predicate, and for `sink` outputs that must be merged. */
+ * that does not grow with the row, except for a condition, whose branches must wait for its
+ * predicate.
+ *
+ * Where production's behaviour is not known for certain:
+ *   - regexes are Latin-1 and byte-wise: '.' is one byte (but a newline), '\C' is any byte;
+ *   - row_sample takes 0 < p < 1;
+ *   - ranges of columns, values and timestamps may be empty but not inverted (start > end);
+ *   - an open end at the empty string is infinity; a closed one is the empty string itself, which
+ *     qualifiers and values may be;
+ *   - a column range must name its family; a family regex must not contain ':', literal or not;
+ *   - a condition must have a predicate; it may lack either branch or both;
+ *   - conditions count into the depth of nesting, as chains and interleaves do. */
 #ifndef ATOLL_CLUSTER_MODEL_FILTER_H
 #define ATOLL_CLUSTER_MODEL_FILTER_H
 
@@ -61,14 +71,16 @@ struct at_filter;
 
 /* at_filter_compile checks the tree (forbidden forms and limits of the API, with field and reason
  * as production words them: "Error in field 'cells_per_row_limit_filter' : argument must be > 0")
- * and compiles its regexes. NULL root passes everything. The request's bytes must outlive it. */
+ * and compiles its regexes. Filters that could make one cell into a hundred thousand are refused as
+ * too complex. NULL root passes everything. The nodes and their bytes must outlive the filter. All
+ * refusals are INVALID_ARGUMENT. A compiled filter is immutable: any thread. */
 AT_MUST_USE enum at_code at_filter_compile(const struct at_filter_node *root,
                                            struct at_filter **ret_filter,
                                            struct at_error *reterr);
 void at_filter_free(struct at_filter **filter);
 
-/* at_filter_may_pass_family: false when no cell of the family can ever come out, so that its
- * storage need not be read. */
+/* at_filter_may_pass_family: false when no cell of the family can ever come out, nor be counted or
+ * looked for by a condition, so that its storage need not be read. */
 bool at_filter_may_pass_family(const struct at_filter *f, struct at_slice family);
 
 /* at_filter_literal_families lists family names that the filter asks for literally (a regex that
@@ -76,6 +88,10 @@ bool at_filter_may_pass_family(const struct at_filter *f, struct at_slice family
 uint32_t at_filter_literal_families(const struct at_filter *f,
                                     struct at_slice *ret_names,
                                     uint32_t names_max);
+
+/* at_filter_row_literal: true when the only row that can pass is `*ret_row`, which lives as long as
+ * the filter: a scan can then be a look-up. */
+bool at_filter_row_literal(const struct at_filter *f, struct at_slice *ret_row);
 
 /* --- running --- */
 
@@ -101,5 +117,10 @@ enum at_filter_next at_filter_run_push(struct at_filter_run *run,
                                        void *ctx);
 /* at_filter_run_end flushes what waited for the end of the row. */
 void at_filter_run_end(struct at_filter_run *run, at_filter_emit emit, void *ctx);
+
+/* at_filter_run_code: FAILED_PRECONDITION when the last row was too large (AT_ROW_READ_BYTES_MAX)
+ * to be kept for its condition; nothing of it came out then. Ask after at_filter_run_end. */
+AT_MUST_USE enum at_code at_filter_run_code(const struct at_filter_run *run,
+                                            struct at_error *reterr);
 
 #endif

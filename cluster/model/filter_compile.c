@@ -1,0 +1,347 @@
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "cluster/model/filter_impl.h"
+
+/* From the tree to the program, back to front: a filter is compiled when what follows it already
+ * is, so that `next` is known and lower. Passing everything then needs no step at all.
+ *
+ * Interleaves in a chain multiply copies: a filter of the largest size could ask for 2^1000 of
+ * each cell. What one cell can cost is therefore counted here, and refused beyond WORK_MAX. */
+
+#define WORK_MAX 100000
+
+enum { PC_EMIT = 0, PC_DROP = 1 };
+
+static enum at_code
+compile_root(struct at_filter *f, const struct at_filter_node *root, struct at_error *reterr);
+static enum at_code compile(struct at_filter *f,
+                            const struct at_filter_node *n,
+                            uint32_t next,
+                            uint32_t *ret_entry,
+                            struct at_error *reterr);
+static enum at_code analyse(struct at_filter *f, struct at_error *reterr);
+
+enum at_code at_filter_compile(const struct at_filter_node *root,
+                               struct at_filter **ret_filter,
+                               struct at_error *reterr)
+{
+    AT_TRY(at_filter_check(root, reterr));
+
+    AT_CLEANUP(at_filter_free) struct at_filter *f = AT_NEW(struct at_filter);
+    AT_TRY(compile_root(f, root, reterr));
+    AT_TRY(analyse(f, reterr));
+    AT_CLEANUP(at_free_ptr) uint8_t *alive = at_alloc(f->step_count);
+    f->blocked = !at_filter_sweep(f, NULL, NULL, alive);
+    *ret_filter = AT_TAKE(f);
+    return AT_OK;
+}
+
+void at_filter_free(struct at_filter **filter)
+{
+    struct at_filter *f = *filter;
+
+    if (f == NULL)
+        return;
+    for (uint32_t i = 0; i < f->step_count; i++) {
+        if (f->steps[i].regex != NULL)
+            at_regex_free(&f->steps[i].regex);
+    }
+    at_free(f->steps);
+    at_free(f->branches);
+    at_free(f);
+    *filter = NULL;
+}
+
+static uint32_t add(struct at_filter *f, struct filter_step step)
+{
+    if (f->step_count == f->step_cap) {
+        f->step_cap = f->step_cap ? 2 * f->step_cap : 8;
+        f->steps = at_realloc(f->steps, f->step_cap * sizeof(f->steps[0]));
+    }
+    AT_ASSERT(f->step_count <= PC_DROP || step.next < f->step_count);
+    f->steps[f->step_count] = step;
+    return f->step_count++;
+}
+
+/* contains tells whether a node of the kind is in the tree. */
+static bool contains(const struct at_filter_node *n, enum at_filter_kind kind)
+{
+    if (n == NULL)
+        return false;
+    if (n->kind == kind)
+        return true;
+    for (uint32_t i = 0; i < n->child_count; i++) {
+        if (contains(n->children[i], kind))
+            return true;
+    }
+    return false;
+}
+
+/* compile_part compiles children [from, to) of a chain. */
+static enum at_code compile_part(struct at_filter *f,
+                                 const struct at_filter_node *chain,
+                                 uint32_t from,
+                                 uint32_t to,
+                                 uint32_t *next,
+                                 struct at_error *reterr)
+{
+    for (uint32_t i = to; i-- > from;)
+        AT_TRY(compile(f, chain->children[i], *next, next, reterr));
+    return AT_OK;
+}
+
+/* head_count: how many filters of a root chain come before the first condition, and so need not
+ * wait for the end of the row. A sink among them would put out too early. */
+static uint32_t head_count(const struct at_filter_node *chain)
+{
+    uint32_t count = 0;
+
+    while (!contains(chain->children[count], AT_FILTER_CONDITION)) {
+        if (contains(chain->children[count], AT_FILTER_SINK))
+            return 0;
+        count++;
+    }
+    return count;
+}
+
+static enum at_code
+compile_root(struct at_filter *f, const struct at_filter_node *root, struct at_error *reterr)
+{
+    uint32_t next = add(f, (struct filter_step){.op = FILTER_EMIT});
+
+    add(f, (struct filter_step){.op = FILTER_DROP});
+    f->entry = next;
+    if (root == NULL)
+        return AT_OK;
+    f->buffered = contains(root, AT_FILTER_CONDITION);
+    if (!f->buffered)
+        return compile(f, root, next, &f->entry, reterr);
+
+    uint32_t head = 0;
+    if (root->kind == AT_FILTER_CHAIN) {
+        head = head_count(root);
+        AT_TRY(compile_part(f, root, head, root->child_count, &next, reterr));
+    } else {
+        AT_TRY(compile(f, root, next, &next, reterr));
+    }
+    f->body = next;
+    f->entry = add(f, (struct filter_step){.op = FILTER_BUFFER, .next = next});
+    return head > 0 ? compile_part(f, root, 0, head, &f->entry, reterr) : AT_OK;
+}
+
+static enum at_code compile_interleave(struct at_filter *f,
+                                       const struct at_filter_node *n,
+                                       uint32_t next,
+                                       uint32_t *ret_entry,
+                                       struct at_error *reterr)
+{
+    AT_CLEANUP(at_free_ptr) uint32_t *entries = at_alloc(n->child_count * sizeof(*entries));
+    for (uint32_t i = n->child_count; i-- > 0;)
+        AT_TRY(compile(f, n->children[i], next, &entries[i], reterr));
+
+    uint32_t first = f->branch_count;
+    if (first + n->child_count > f->branch_cap) {
+        f->branch_cap = 2 * (first + n->child_count);
+        f->branches = at_realloc(f->branches, f->branch_cap * sizeof(*entries));
+    }
+    memcpy(f->branches + first, entries, n->child_count * sizeof(*entries));
+    f->branch_count += n->child_count;
+    *ret_entry =
+        add(f, (struct filter_step){.op = FILTER_FAN, .first = first, .count = n->child_count});
+    return AT_OK;
+}
+
+static enum at_code compile_condition(struct at_filter *f,
+                                      const struct at_filter_node *n,
+                                      uint32_t next,
+                                      uint32_t *ret_entry,
+                                      struct at_error *reterr)
+{
+    struct filter_step step = {.op = FILTER_MARK, .first = PC_DROP, .count = PC_DROP};
+
+    step.index = f->cond_count++;
+    if (n->children[1] != NULL)
+        AT_TRY(compile(f, n->children[1], next, &step.first, reterr));
+    if (n->children[2] != NULL)
+        AT_TRY(compile(f, n->children[2], next, &step.count, reterr));
+    uint32_t mark = add(f, step);
+    step.op = FILTER_COND;
+    AT_TRY(compile(f, n->children[0], mark, &step.next, reterr));
+    *ret_entry = add(f, step);
+    return AT_OK;
+}
+
+/* compile_regex: a pattern that is one string becomes a comparison. */
+static enum at_code compile_regex(struct at_filter *f,
+                                  const struct at_filter_node *n,
+                                  struct filter_step step,
+                                  uint32_t *ret_entry,
+                                  struct at_error *reterr)
+{
+    bool cached = step.op == FILTER_FAMILY_REGEX || step.op == FILTER_QUALIFIER_REGEX;
+    enum at_code code = at_regex_new(n->bytes, &step.regex, reterr);
+
+    if (code != AT_OK) {
+        static const char *const fields[] = {
+            [AT_FILTER_ROW_KEY_REGEX] = "row_key_regex_filter",
+            [AT_FILTER_FAMILY_REGEX] = "family_name_regex_filter",
+            [AT_FILTER_QUALIFIER_REGEX] = "column_qualifier_regex_filter",
+            [AT_FILTER_VALUE_REGEX] = "value_regex_filter",
+        };
+        return at_wrap(reterr, code, "Error in field '%s' ", fields[n->kind]);
+    }
+    if (at_regex_literal(step.regex, &step.bytes))
+        step.op =
+            (enum filter_op)(step.op - 1); /* see filter_op: each literal precedes its regex */
+    else if (cached)
+        step.index = f->cache_count++;
+    if (n->kind == AT_FILTER_ROW_KEY_REGEX)
+        step.index = f->row_count++;
+    *ret_entry = add(f, step);
+    return AT_OK;
+}
+
+static enum at_code compile_simple(struct at_filter *f,
+                                   struct filter_step step,
+                                   uint32_t *index_count,
+                                   uint32_t *ret_entry)
+{
+    step.bytes = step.node->bytes;
+    if (index_count != NULL)
+        step.index = (*index_count)++;
+    *ret_entry = add(f, step);
+    return AT_OK;
+}
+
+static enum at_code compile(struct at_filter *f,
+                            const struct at_filter_node *n,
+                            uint32_t next,
+                            uint32_t *ret_entry,
+                            struct at_error *reterr)
+{
+#define STEP(op_) ((struct filter_step){.op = (op_), .next = next, .node = n})
+    switch (n->kind) {
+    case AT_FILTER_PASS_ALL:
+        *ret_entry = next;
+        return AT_OK;
+    case AT_FILTER_BLOCK_ALL:
+        *ret_entry = PC_DROP;
+        return AT_OK;
+    case AT_FILTER_SINK:
+        *ret_entry = PC_EMIT;
+        return AT_OK;
+    case AT_FILTER_CHAIN:
+        *ret_entry = next;
+        return compile_part(f, n, 0, n->child_count, ret_entry, reterr);
+    case AT_FILTER_INTERLEAVE:
+        return compile_interleave(f, n, next, ret_entry, reterr);
+    case AT_FILTER_CONDITION:
+        return compile_condition(f, n, next, ret_entry, reterr);
+    case AT_FILTER_ROW_KEY_REGEX:
+        return compile_regex(f, n, STEP(FILTER_ROW_REGEX), ret_entry, reterr);
+    case AT_FILTER_FAMILY_REGEX:
+        return compile_regex(f, n, STEP(FILTER_FAMILY_REGEX), ret_entry, reterr);
+    case AT_FILTER_QUALIFIER_REGEX:
+        return compile_regex(f, n, STEP(FILTER_QUALIFIER_REGEX), ret_entry, reterr);
+    case AT_FILTER_VALUE_REGEX:
+        return compile_regex(f, n, STEP(FILTER_VALUE_REGEX), ret_entry, reterr);
+    case AT_FILTER_ROW_SAMPLE:
+        return compile_simple(f, STEP(FILTER_SAMPLE), &f->row_count, ret_entry);
+    case AT_FILTER_COLUMN_RANGE:
+        return compile_simple(f, STEP(FILTER_COLUMN_RANGE), NULL, ret_entry);
+    case AT_FILTER_TIMESTAMP_RANGE:
+        return compile_simple(f, STEP(FILTER_TIMESTAMP_RANGE), NULL, ret_entry);
+    case AT_FILTER_VALUE_RANGE:
+        return compile_simple(f, STEP(FILTER_VALUE_RANGE), NULL, ret_entry);
+    case AT_FILTER_CELLS_PER_ROW_OFFSET:
+        return compile_simple(f, STEP(FILTER_ROW_OFFSET), &f->counter_count, ret_entry);
+    case AT_FILTER_CELLS_PER_ROW_LIMIT:
+        return compile_simple(f, STEP(FILTER_ROW_LIMIT), &f->counter_count, ret_entry);
+    case AT_FILTER_CELLS_PER_COLUMN_LIMIT:
+        f->tracks_columns = true;
+        return compile_simple(f, STEP(FILTER_COLUMN_LIMIT), &f->counter_count, ret_entry);
+    case AT_FILTER_STRIP_VALUE:
+        return compile_simple(f, STEP(FILTER_STRIP), NULL, ret_entry);
+    case AT_FILTER_APPLY_LABEL:
+        return compile_simple(f, STEP(FILTER_LABEL), NULL, ret_entry);
+    case AT_FILTER_VALUE_BITMASK:
+        return compile_simple(f, STEP(FILTER_VALUE_BITMASK), NULL, ret_entry);
+    }
+#undef STEP
+    return at_fail(reterr, AT_INVALID_ARGUMENT, "Error in field 'filter' : unknown filter");
+}
+
+/* What one cell at the entry can do to a step. */
+struct load {
+    uint64_t visits;
+    uint32_t level; /* the highest of the conditions before it */
+};
+
+static void flow(struct load *to, uint64_t visits, uint32_t level)
+{
+    to->visits += visits;
+    to->level = level > to->level ? level : to->level;
+}
+
+/* pass_on spreads the load of step `pc` over those that follow it. A mark is below all steps of
+ * its predicate and above both branches, so levels are known when they are needed. */
+static void pass_on(struct at_filter *f, uint32_t pc, const uint32_t *marks, struct load *loads)
+{
+    struct filter_step *s = &f->steps[pc];
+    struct load load = loads[pc];
+
+    switch ((int)s->op) {
+    case FILTER_EMIT:
+    case FILTER_DROP:
+        break;
+    case FILTER_FAN:
+        for (uint32_t i = 0; i < s->count; i++)
+            flow(&loads[f->branches[s->first + i]], load.visits, load.level);
+        break;
+    case FILTER_COND:
+        flow(&loads[s->next], load.visits, load.level);
+        flow(&loads[marks[s->index]], 0, load.level);
+        flow(&loads[s->first], load.visits, load.level);
+        flow(&loads[s->count], load.visits, load.level);
+        break;
+    case FILTER_MARK:
+        s->level = load.level + 1;
+        flow(&loads[s->first], 0, s->level);
+        flow(&loads[s->count], 0, s->level);
+        f->level_max = s->level > f->level_max ? s->level : f->level_max;
+        break;
+    default:
+        flow(&loads[s->next], load.visits, load.level);
+        break;
+    }
+}
+
+/* analyse finds the levels of the conditions and what a cell can cost. */
+static enum at_code analyse(struct at_filter *f, struct at_error *reterr)
+{
+    AT_CLEANUP(at_free_ptr) struct load *loads = at_alloc(f->step_count * sizeof(*loads));
+    AT_CLEANUP(at_free_ptr) uint32_t *marks = at_alloc(f->cond_count * sizeof(*marks));
+    uint64_t work = 0;
+
+    for (uint32_t pc = 0; pc < f->step_count; pc++) {
+        if (f->steps[pc].op == FILTER_MARK)
+            marks[f->steps[pc].index] = pc;
+    }
+    loads[f->entry].visits = 1;
+    for (uint32_t pc = f->step_count; pc-- > 0;) {
+        work += loads[pc].visits;
+        if (work > WORK_MAX)
+            break;
+        pass_on(f, pc, marks, loads);
+    }
+    if (work * (f->level_max + 1) > WORK_MAX)
+        return at_fail(reterr, AT_INVALID_ARGUMENT,
+                       "Error in field 'filter' : too complex, one cell can take %d steps or more",
+                       WORK_MAX);
+    for (uint32_t pc = 0; pc < f->step_count; pc++) {
+        if (f->steps[pc].op == FILTER_COND)
+            f->steps[pc].level = f->steps[marks[f->steps[pc].index]].level;
+    }
+    f->tracks_columns |= f->cache_count > 0;
+    return AT_OK;
+}
