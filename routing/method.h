@@ -10,15 +10,25 @@ enum at_method_route {
     AT_ROUTE_ADMIN,   /* to any live cluster, nearest first */
 };
 
+/* Where the one row key of a request sits, for row affinity. */
+enum at_row_place {
+    AT_ROW_NONE,
+    AT_ROW_PLAIN,      /* a bytes field of the request */
+    AT_ROW_IN_SET,     /* in its RowSet: only if that has exactly one key and no range */
+    AT_ROW_IN_ENTRIES, /* in its entries: only if there is exactly one */
+};
+
 struct at_route_method {
     const char *path;
     enum at_method_route route;
     uint32_t table_field;   /* field number of the table or instance name; 0: none */
     uint32_t profile_field; /* of app_profile_id; 0: none */
-    uint32_t row_field;     /* of the one row key, for row affinity; 0: none */
-    bool idempotent;        /* may be sent again when it is not known whether it ran */
-    bool transaction;       /* single-row transaction: never sent twice, refused by most profiles */
-    bool changes_profiles;  /* the router's view must follow before the answer leaves */
+    enum at_row_place row_place;
+    uint32_t row_field;       /* of the key, set or entries */
+    uint32_t mutations_field; /* PLAIN: of the request's mutations; IN_ENTRIES: of an entry's */
+    bool idempotent;          /* may be sent again when it is not known whether it ran */
+    bool transaction;         /* never sent twice, refused by most profiles */
+    bool changes_profiles;    /* the router's view must follow before the answer leaves */
 };
 
 /* The whole table, for registering handlers. */
@@ -28,10 +38,9 @@ const struct at_route_method *at_route_methods(uint32_t *ret_count);
 struct at_request_head {
     struct at_slice table_name;
     struct at_slice app_profile_id; /* empty: "default" */
-    struct at_slice row_key;
-    /* Filled for writes: whether any cell asks for the server's time, which the router then
-     * supplies, so that sending the request twice writes the same cells. Cheap: stops at the first.
-     */
+    struct at_slice row_key;        /* empty unless the request is about exactly one row */
+    bool adds; /* some mutation adds to or merges into an aggregate: sent twice, it
+                  could count twice */
 };
 
 /* at_request_peek reads the head of a message without decoding the rest. INVALID_ARGUMENT when the

@@ -1,0 +1,102 @@
+/* What the router reads of a request without decoding it. */
+#include "routing/method.h"
+
+#include "support/test.h"
+
+static const struct at_route_method *method(const char *last)
+{
+    uint32_t count;
+    const struct at_route_method *all = at_route_methods(&count);
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(strrchr(all[i].path, '/') + 1, last) == 0)
+            return &all[i];
+    fail_msg("no method %s", last);
+    return NULL;
+}
+
+static struct at_request_head peek(const char *name, struct at_slice message)
+{
+    struct at_request_head head;
+    assert_int_equal(at_request_peek(method(name), message, &head, NULL), AT_OK);
+    return head;
+}
+
+static void reads_table_profile_and_row_of_a_mutation(void **state)
+{
+    (void)state;
+    /* table_name=1 "t", row_key=2 "r", mutations=3 {set_cell=1 {}}, app_profile_id=4 "p" */
+    struct at_request_head h =
+        peek("MutateRow", AT_LIT("\x0a\x01t\x12\x01r\x1a\x02\x0a\x00\x22\x01p"));
+    assert_true(at_slice_eq_cstr(h.table_name, "t"));
+    assert_true(at_slice_eq_cstr(h.app_profile_id, "p"));
+    assert_true(at_slice_eq_cstr(h.row_key, "r"));
+    assert_false(h.adds);
+}
+
+static void the_last_of_two_values_counts(void **state)
+{
+    (void)state;
+    struct at_request_head h = peek("MutateRow", AT_LIT("\x0a\x01t\x0a\x01u"));
+    assert_true(at_slice_eq_cstr(h.table_name, "u"));
+    assert_int_equal(h.app_profile_id.len, 0);
+}
+
+static void adding_to_a_cell_is_seen(void **state)
+{
+    (void)state;
+    /* mutations=3 {set_cell}, then {add_to_cell=5 {}}; in a bulk inside its entries */
+    assert_true(peek("MutateRow", AT_LIT("\x1a\x02\x0a\x00\x1a\x02\x2a\x00")).adds);
+    assert_true(peek("MutateRows", AT_LIT("\x12\x07\x0a\x01r\x12\x02\x2a\x00")).adds);
+    assert_true(peek("MutateRows", AT_LIT("\x12\x07\x0a\x01r\x12\x02\x32\x00")).adds);
+    assert_false(peek("MutateRows", AT_LIT("\x12\x07\x0a\x01r\x12\x02\x0a\x00")).adds);
+}
+
+static void a_row_counts_only_when_it_is_the_only_one(void **state)
+{
+    (void)state;
+    /* ReadRows rows=2 {row_keys=1 "r"}; with a second key; with a range */
+    assert_true(at_slice_eq_cstr(peek("ReadRows", AT_LIT("\x12\x03\x0a\x01r")).row_key, "r"));
+    assert_int_equal(peek("ReadRows", AT_LIT("\x12\x06\x0a\x01r\x0a\x01s")).row_key.len, 0);
+    assert_int_equal(peek("ReadRows", AT_LIT("\x12\x05\x0a\x01r\x12\x00")).row_key.len, 0);
+    assert_int_equal(peek("ReadRows", AT_LIT("\x0a\x01t")).row_key.len, 0);
+    /* MutateRows: one entry {row_key=1 "r", mutations=2 {}}; two entries */
+    assert_true(
+        at_slice_eq_cstr(peek("MutateRows", AT_LIT("\x12\x05\x0a\x01r\x12\x00")).row_key, "r"));
+    assert_int_equal(peek("MutateRows", AT_LIT("\x12\x03\x0a\x01r\x12\x03\x0a\x01r")).row_key.len,
+                     0);
+}
+
+static void malformed_bytes_are_refused(void **state)
+{
+    (void)state;
+    struct at_request_head h;
+    static const struct at_slice bad[] = {AT_LIT_INIT("\x0a\x05t"), AT_LIT_INIT("\xff"),
+                                          AT_LIT_INIT("\x12\x03\x0a\x09r")};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_int_equal(at_request_peek(method("ReadRows"), bad[i], &h, NULL),
+                         AT_INVALID_ARGUMENT);
+}
+
+static void transactions_are_never_idempotent(void **state)
+{
+    (void)state;
+    uint32_t count;
+    const struct at_route_method *all = at_route_methods(&count);
+    for (uint32_t i = 0; i < count; i++)
+        assert_false(all[i].transaction && all[i].idempotent);
+    assert_true(method("CheckAndMutateRow")->transaction);
+    assert_true(method("ReadModifyWriteRow")->transaction);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_table_profile_and_row_of_a_mutation),
+        cmocka_unit_test(the_last_of_two_values_counts),
+        cmocka_unit_test(adding_to_a_cell_is_seen),
+        cmocka_unit_test(a_row_counts_only_when_it_is_the_only_one),
+        cmocka_unit_test(malformed_bytes_are_refused),
+        cmocka_unit_test(transactions_are_never_idempotent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
