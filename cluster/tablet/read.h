@@ -21,7 +21,8 @@ struct at_read_spec {
     const struct at_filter *filter; /* NULL: everything; borrowed */
     uint64_t rows_limit;            /* rows with output; 0: no limit */
     bool reversed;
-    uint64_t seed; /* for row samples */
+    bool large_rows; /* rows beyond AT_ROW_READ_BYTES_MAX too: for what does not answer a client */
+    uint64_t seed;   /* for row samples */
 };
 
 /* Receives the output. Slices live during the call. */
