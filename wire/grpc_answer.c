@@ -73,10 +73,12 @@ static void nv_add_status(struct nv_list *list, const struct at_grpc_call *call)
     nv_add_fields(list, &call->trailers);
 }
 
-static void reset_stream(struct at_grpc_call *call)
+void at_grpc_answer_reset(struct at_grpc_call *call, uint32_t h2_error)
 {
+    call->answered = true;
     (void)nghttp2_submit_rst_stream(call->conn->h2.session, NGHTTP2_FLAG_NONE, call->stream_id,
-                                    NGHTTP2_INTERNAL_ERROR);
+                                    h2_error);
+    at_h2_conn_wake(&call->conn->h2);
 }
 
 /* Submits the response headers with the output buffer as their body. */
@@ -89,7 +91,7 @@ static void respond(struct at_grpc_call *call)
     int rc = nghttp2_submit_response(call->conn->h2.session, call->stream_id, list.items,
                                      list.count, &provider);
     if (rc != 0)
-        reset_stream(call);
+        at_grpc_answer_reset(call, NGHTTP2_INTERNAL_ERROR);
     at_h2_conn_wake(&call->conn->h2);
 }
 
@@ -102,7 +104,7 @@ static void respond_without_message(struct at_grpc_call *call)
     int rc = nghttp2_submit_response(call->conn->h2.session, call->stream_id, list.items,
                                      list.count, NULL);
     if (rc != 0)
-        reset_stream(call);
+        at_grpc_answer_reset(call, NGHTTP2_INTERNAL_ERROR);
     at_h2_conn_wake(&call->conn->h2);
 }
 
@@ -149,7 +151,7 @@ void at_grpc_answer_http(struct at_grpc_call *call, const char *http_status)
     int rc = nghttp2_submit_response(call->conn->h2.session, call->stream_id, list.items,
                                      list.count, NULL);
     if (rc != 0)
-        reset_stream(call);
+        at_grpc_answer_reset(call, NGHTTP2_INTERNAL_ERROR);
     at_h2_conn_wake(&call->conn->h2);
 }
 
@@ -186,8 +188,8 @@ int at_grpc_answer_send_data(struct at_grpc_call *call, const uint8_t *head, siz
 {
     struct at_grpc_out *out = &call->out;
     AT_ASSERT(length <= at_grpc_out_pending(out));
-    int rc =
-        at_h2_conn_put_data(&call->conn->h2, head, at_slice_make(out->buf.data + out->off, length));
+    struct at_slice payload = at_slice_make(out->buf.data + out->off, length);
+    int rc = at_h2_conn_put_data(&call->conn->h2, head, payload, (struct at_slice){0});
     if (rc != 0)
         return rc;
     out->off += length;

@@ -32,6 +32,8 @@ static void unlink_call(struct at_grpc_call *call)
     call->prev_next = NULL;
 }
 
+static void on_expiry(struct at_alarm *alarm);
+
 static void unlink_writable(struct at_grpc_call *call)
 {
     if (!call->prev_next_writable)
@@ -61,6 +63,7 @@ struct at_grpc_call *at_grpc_call_new(struct at_grpc_conn *conn, int32_t stream_
     call->stream_id = stream_id;
     call->stream_open = true;
     call->deadline_ns = UINT64_MAX;
+    call->expiry.ring = on_expiry;
     link_call(&conn->calls, call);
     conn->call_count++;
     home->call_count++;
@@ -100,7 +103,7 @@ void at_grpc_call_settle(struct at_grpc_call *call)
         return;
     struct at_grpc_home *home = call->home;
     struct at_grpc_conn *conn = call->conn;
-    at_deadlines_remove(&home->deadlines, &call->deadline);
+    at_alarms_clear(&home->alarms, &call->expiry);
     at_grpc_call_release_request(call);
     unlink_writable(call);
     unlink_call(call);
@@ -143,21 +146,27 @@ void at_grpc_call_cancel(struct at_grpc_call *call)
         return;
     call->cancelled = true;
     call->answered = true;
-    at_deadlines_remove(&call->home->deadlines, &call->deadline);
+    at_alarms_clear(&call->home->alarms, &call->expiry);
     unlink_writable(call);
     at_grpc_answer_drop_output(call);
     if (call->dispatched && call->on_cancel)
         call->on_cancel(call, call->on_cancel_ctx); /* may finish: `call` may be gone now */
 }
 
-void at_grpc_call_expire(struct at_grpc_call *call)
+static void on_expiry(struct at_alarm *alarm)
 {
-    at_deadlines_remove(&call->home->deadlines, &call->deadline);
+    struct at_grpc_call *call =
+        (struct at_grpc_call *)((char *)alarm - offsetof(struct at_grpc_call, expiry));
     if (call->answered)
         return;
+    /* Behind bytes that wait for the client's window a status would wait, too. */
+    bool stuck = call->stream_open && at_grpc_call_pending_bytes(call) > 0;
     at_grpc_answer_drop_output(call);
-    at_grpc_answer(call, AT_DEADLINE_EXCEEDED, AT_LIT("the call's deadline has passed"),
-                   (struct at_slice){0});
+    if (stuck)
+        at_grpc_answer_reset(call, NGHTTP2_CANCEL);
+    else
+        at_grpc_answer(call, AT_DEADLINE_EXCEEDED, AT_LIT("the call's deadline has passed"),
+                       (struct at_slice){0});
     at_grpc_call_cancel(call);
 }
 
@@ -241,7 +250,7 @@ void at_grpc_call_finish(struct at_grpc_call *call,
 {
     AT_ASSERT(call->dispatched && !call->finished);
     call->finished = true;
-    at_deadlines_remove(&call->home->deadlines, &call->deadline);
+    at_alarms_clear(&call->home->alarms, &call->expiry);
     unlink_writable(call);
     call->on_writable = NULL;
     at_grpc_call_release_request(call);

@@ -1,14 +1,11 @@
-/* grpc_home.c: the server's part on one loop.
- *
- * One timer serves all deadlines of the loop. It is moved only to an earlier time; when it rings
- * early, because the call that armed it has ended, it is armed for the next. */
+/* grpc_home.c: the server's part on one loop. */
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "wire/grpc_server_impl.h"
 
-static void on_timer(uv_timer_t *timer);
+static void on_grace_over(struct at_alarm *alarm);
 static void on_drain(struct at_task *task);
 
 void at_grpc_home_init(struct at_grpc_home *home,
@@ -19,9 +16,8 @@ void at_grpc_home_init(struct at_grpc_home *home,
     home->loop = loop;
     home->drain_task.run = on_drain;
     at_h2_scratch_init(&home->scratch);
-    int rc = uv_timer_init(at_loop_uv(loop), &home->timer);
-    AT_ASSERT(rc == 0);
-    home->timer.data = home;
+    home->grace.ring = on_grace_over;
+    at_alarms_init(&home->alarms, loop);
 }
 
 void at_grpc_home_close(struct at_grpc_home *home)
@@ -29,7 +25,7 @@ void at_grpc_home_close(struct at_grpc_home *home)
     home->drained = true; /* nobody is to be told any more */
     while (home->conns)
         at_h2_conn_close(&home->conns->h2);
-    uv_close((uv_handle_t *)&home->timer, NULL);
+    at_alarms_close(&home->alarms, NULL);
 }
 
 void at_grpc_home_deinit(struct at_grpc_home *home)
@@ -45,7 +41,7 @@ void at_grpc_home_deinit(struct at_grpc_home *home)
         home->pool = call->next;
         at_grpc_call_free(call);
     }
-    at_deadlines_deinit(&home->deadlines);
+    at_alarms_deinit(&home->alarms);
     at_h2_scratch_deinit(&home->scratch);
 }
 
@@ -67,26 +63,11 @@ void at_grpc_home_adopt(struct at_grpc_home *home, int fd)
     }
 }
 
-void at_grpc_home_arm(struct at_grpc_home *home)
-{
-    const struct at_deadline *first = at_deadlines_first(&home->deadlines);
-    if (!first || (home->timer_armed && home->timer_due_ns <= first->due_ns))
-        return;
-    uint64_t now_ns = at_loop_now_ns(home->loop);
-    uint64_t wait_ns = first->due_ns > now_ns ? first->due_ns - now_ns : 0;
-    home->timer_armed = true;
-    home->timer_due_ns = first->due_ns;
-    (void)uv_timer_start(&home->timer, on_timer, wait_ns / AT_MS_NS + 1, 0);
-}
-
-static struct at_grpc_call *of_deadline(struct at_deadline *deadline)
-{
-    return (struct at_grpc_call *)((char *)deadline - offsetof(struct at_grpc_call, deadline));
-}
-
 /* The grace of a drain is over: what is still open ends now. */
-static void on_grace_over(struct at_grpc_home *home)
+static void on_grace_over(struct at_alarm *alarm)
 {
+    struct at_grpc_home *home =
+        (struct at_grpc_home *)((char *)alarm - offsetof(struct at_grpc_home, grace));
     struct at_grpc_conn *next;
     for (struct at_grpc_conn *conn = home->conns; conn; conn = next) {
         next = conn->next;
@@ -95,30 +76,12 @@ static void on_grace_over(struct at_grpc_home *home)
     }
 }
 
-static void on_timer(uv_timer_t *timer)
-{
-    struct at_grpc_home *home = timer->data;
-    uint64_t now_ns = at_loop_now_ns(home->loop);
-    home->timer_armed = false;
-    for (;;) {
-        struct at_deadline *first = at_deadlines_first(&home->deadlines);
-        if (!first || first->due_ns > now_ns)
-            break;
-        at_deadlines_remove(&home->deadlines, first);
-        if (first == &home->grace)
-            on_grace_over(home);
-        else
-            at_grpc_call_expire(of_deadline(first));
-    }
-    at_grpc_home_arm(home);
-}
-
 void at_grpc_home_check_drained(struct at_grpc_home *home)
 {
     if (home->drained || home->call_count > 0 || home->conns)
         return;
     home->drained = true;
-    at_deadlines_remove(&home->deadlines, &home->grace);
+    at_alarms_clear(&home->alarms, &home->grace);
     at_grpc_server_home_drained(home->server);
 }
 
@@ -132,7 +95,6 @@ static void on_drain(struct at_task *task)
     for (struct at_grpc_conn *conn = home->conns; conn; conn = conn->next)
         at_grpc_conn_drain(conn);
     uint64_t grace_ns = home->server->grace_ms * AT_MS_NS;
-    at_deadlines_add(&home->deadlines, &home->grace, at_loop_now_ns(home->loop) + grace_ns);
-    at_grpc_home_arm(home);
+    at_alarms_set(&home->alarms, &home->grace, at_loop_now_ns(home->loop) + grace_ns);
     at_grpc_home_check_drained(home);
 }

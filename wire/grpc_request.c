@@ -94,8 +94,7 @@ void at_grpc_request_headers_done(struct at_grpc_call *call)
         at_grpc_call_header(call, "grpc-accept-encoding", AT_LIT("identity"));
         refuse(call, AT_UNIMPLEMENTED, "compressed requests are not supported", none);
     } else if (call->deadline_ns != UINT64_MAX) {
-        at_deadlines_add(&call->home->deadlines, &call->deadline, call->deadline_ns);
-        at_grpc_home_arm(call->home);
+        at_alarms_set(&call->home->alarms, &call->expiry, call->deadline_ns);
     }
 }
 

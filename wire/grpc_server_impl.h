@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 
 #include "base/limits.h"
-#include "wire/deadlines.h"
+#include "wire/alarms.h"
 #include "wire/grpc_frame.h"
 #include "wire/grpc_server.h"
 #include "wire/h2_conn.h"
@@ -75,7 +75,7 @@ struct at_grpc_call {
     size_t metadata_bytes;
     uint64_t deadline_ns;
     uint64_t start_ns;
-    struct at_deadline deadline;
+    struct at_alarm expiry;
 
     struct at_grpc_frame frame;
     struct at_slice request;
@@ -121,13 +121,10 @@ struct at_grpc_home {
     struct at_grpc_call *pool;
     uint32_t pool_count;
     uint32_t call_count; /* in use, with or without a connection */
-    struct at_deadlines deadlines;
-    uv_timer_t timer;
-    uint64_t timer_due_ns;
-    bool timer_armed;
+    struct at_alarms alarms;
     bool draining;
     bool drained;
-    struct at_deadline grace;
+    struct at_alarm grace;
     struct at_task drain_task;
 };
 
@@ -170,7 +167,6 @@ void at_grpc_home_close(struct at_grpc_home *home);
 void at_grpc_home_deinit(struct at_grpc_home *home);
 /* at_grpc_home_adopt makes a connection of an accepted socket (taken). Loop thread. */
 void at_grpc_home_adopt(struct at_grpc_home *home, int fd);
-void at_grpc_home_arm(struct at_grpc_home *home);
 void at_grpc_home_check_drained(struct at_grpc_home *home);
 
 /* --- grpc_conn.c --- */
@@ -187,7 +183,6 @@ struct at_grpc_call *at_grpc_call_new(struct at_grpc_conn *conn, int32_t stream_
 void at_grpc_call_settle(struct at_grpc_call *call);
 void at_grpc_call_free(struct at_grpc_call *call);
 void at_grpc_call_cancel(struct at_grpc_call *call);
-void at_grpc_call_expire(struct at_grpc_call *call);
 void at_grpc_call_release_request(struct at_grpc_call *call);
 void at_grpc_call_stream_closed(struct at_grpc_call *call);
 void at_grpc_call_conn_lost(struct at_grpc_call *call);
@@ -199,6 +194,7 @@ void at_grpc_answer(struct at_grpc_call *call,
                     struct at_slice message,
                     struct at_slice details);
 void at_grpc_answer_http(struct at_grpc_call *call, const char *http_status);
+void at_grpc_answer_reset(struct at_grpc_call *call, uint32_t h2_error);
 void at_grpc_answer_drop_output(struct at_grpc_call *call);
 int at_grpc_answer_send_data(struct at_grpc_call *call, const uint8_t *head, size_t length);
 

@@ -132,13 +132,16 @@ static bool gather(struct at_h2_conn *conn)
     return true;
 }
 
-int at_h2_conn_put_data(struct at_h2_conn *conn, const uint8_t *head, struct at_slice payload)
+int at_h2_conn_put_data(struct at_h2_conn *conn,
+                        const uint8_t *head,
+                        struct at_slice first,
+                        struct at_slice second)
 {
     struct at_buf *out = &conn->scratch->out;
     if (out->len >= AT_H2_GATHER_BYTES)
         return NGHTTP2_ERR_WOULDBLOCK; /* nghttp2 keeps the frame and asks again */
     if (at_buf_append(out, at_slice_make(head, H2_HEAD_BYTES)) != AT_OK ||
-        at_buf_append(out, payload) != AT_OK)
+        at_buf_append(out, first) != AT_OK || at_buf_append(out, second) != AT_OK)
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     return 0;
 }
@@ -206,8 +209,11 @@ static void on_flush(struct at_deferred *deferred)
             release(conn);
         return;
     }
-    if (!conn->session)
+    if (!conn->session) {
+        if (conn->failed)
+            at_h2_conn_close(conn);
         return;
+    }
     if (!conn->writing)
         send_all(conn); /* also when failed: a last GOAWAY may say why */
     bool idle = !conn->writing && !nghttp2_session_want_write(conn->session);

@@ -83,8 +83,11 @@ static inline void at_h2_conn_end(struct at_h2_conn *conn)
 /* at_h2_conn_close closes it now, outside of nghttp2's callbacks. More than once is legal. */
 void at_h2_conn_close(struct at_h2_conn *conn);
 
-/* at_h2_conn_put_data is nghttp2's send_data for a DATA frame: its head and payload. Returns what
- * the callback has to return. */
-int at_h2_conn_put_data(struct at_h2_conn *conn, const uint8_t *head, struct at_slice payload);
+/* at_h2_conn_put_data is nghttp2's send_data for a DATA frame: its head, and its payload in two
+ * pieces. Returns what the callback has to return; then nothing was taken unless it is 0. */
+int at_h2_conn_put_data(struct at_h2_conn *conn,
+                        const uint8_t *head,
+                        struct at_slice first,
+                        struct at_slice second);
 
 #endif
