@@ -1,0 +1,232 @@
+#include "replication/token.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/escape.h"
+#include "base/hash.h"
+
+/* Text: base64url of msgpack [version, instance, table hash, positions, asked, not reached] and
+ * 8 bytes of digest. The digest catches cut and mistyped tokens; it is no secret. */
+
+#define VERSION 1
+#define FIELDS 6
+#define DIGEST_BYTES 8
+#define DIGEST_SEED UINT64_C(0x61746f6c6c746f6b)
+
+static enum at_code
+put_members(struct at_buf *out, const struct at_member_id *members, uint32_t count);
+static enum at_code
+get_members(struct at_unpack *in, struct at_member_id *ret_members, uint32_t *ret_count);
+static enum at_code fields_decode(struct at_token *t, struct at_slice bytes);
+static bool contains(const struct at_member_id *list, uint32_t count, struct at_member_id id);
+static bool all_there(const struct at_member_id *members,
+                      const struct at_vector_answer *const *answers,
+                      uint32_t count);
+static bool closed_end(const struct at_vector_answer *answer,
+                       struct at_position p,
+                       bool *ret_gone,
+                       uint64_t *ret_end);
+static struct at_position
+cut(struct at_position p, const struct at_vector_answer *const *answers, uint32_t count);
+static bool
+all_cover(struct at_position p, const struct at_vector_answer *const *answers, uint32_t count);
+
+void at_token_init(struct at_token *t)
+{
+    *t = (struct at_token){0};
+}
+
+void at_token_deinit(struct at_token *t)
+{
+    at_vector_deinit(&t->positions);
+}
+
+void at_token_note(struct at_token *t,
+                   struct at_member_id member,
+                   const struct at_vector_answer *answer)
+{
+    AT_ASSERT(t->asked_count < AT_MEMBERS_MAX);
+    t->asked[t->asked_count++] = member;
+    if (answer == NULL || !answer->ready)
+        t->not_reached[t->not_reached_count++] = member;
+    else
+        at_vector_merge(&t->positions, &answer->durable);
+}
+
+enum at_code at_token_encode(const struct at_token *t, struct at_buf *out)
+{
+    AT_CLEANUP(at_buf_deinit) struct at_buf bytes;
+    uint8_t digest[DIGEST_BYTES];
+
+    at_buf_init(&bytes, AT_TOKEN_BYTES_MAX);
+    AT_TRY(at_pack_array(&bytes, FIELDS));
+    AT_TRY(at_pack_u64(&bytes, VERSION));
+    AT_TRY(at_pack_u64(&bytes, t->instance_id));
+    AT_TRY(at_pack_u64(&bytes, t->table_hash));
+    AT_TRY(at_vector_encode(&t->positions, &bytes));
+    AT_TRY(put_members(&bytes, t->asked, t->asked_count));
+    AT_TRY(put_members(&bytes, t->not_reached, t->not_reached_count));
+    at_put_be64(digest, at_hash64(at_buf_slice(&bytes), DIGEST_SEED));
+    AT_TRY(at_buf_append(&bytes, at_slice_make(digest, sizeof(digest))));
+    return at_escape_base64(out, at_buf_slice(&bytes), true, false);
+}
+
+enum at_code at_token_decode(struct at_token *t, struct at_slice text)
+{
+    AT_CLEANUP(at_buf_deinit) struct at_buf bytes;
+
+    at_buf_init(&bytes, AT_TOKEN_BYTES_MAX);
+    if (text.len > AT_TOKEN_BYTES_MAX * 2 || at_unescape_base64(&bytes, text) != AT_OK)
+        return AT_INVALID_ARGUMENT;
+    if (bytes.len <= DIGEST_BYTES)
+        return AT_INVALID_ARGUMENT;
+    struct at_slice body = at_slice_make(bytes.data, bytes.len - DIGEST_BYTES);
+    if (at_get_be64(bytes.data + body.len) != at_hash64(body, DIGEST_SEED))
+        return AT_INVALID_ARGUMENT;
+    return fields_decode(t, body);
+}
+
+bool at_token_check(const struct at_token *t,
+                    const struct at_member_id *members,
+                    const struct at_vector_answer *const *answers,
+                    uint32_t count)
+{
+    if (!all_there(members, answers, count))
+        return false;
+    for (uint32_t i = 0; i < t->positions.count; i++)
+        if (!all_cover(cut(t->positions.items[i], answers, count), answers, count))
+            return false;
+
+    /* Of a member that had no say when the token was made: all it has of its own by now. */
+    for (uint32_t m = 0; m < count; m++) {
+        if (contains(t->asked, t->asked_count, members[m]) &&
+            !contains(t->not_reached, t->not_reached_count, members[m]))
+            continue;
+        const struct at_vector *v = &answers[m]->durable;
+        for (uint32_t i = 0; i < v->count; i++)
+            if (at_member_eq(v->items[i].origin, members[m]) &&
+                !all_cover(cut(v->items[i], answers, count), answers, count))
+                return false;
+    }
+    return true;
+}
+
+/* All are reached and ready, and none knows of a member that was not asked. */
+static bool all_there(const struct at_member_id *members,
+                      const struct at_vector_answer *const *answers,
+                      uint32_t count)
+{
+    if (count == 0)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (answers[i] == NULL || !answers[i]->ready)
+            return false;
+        for (uint32_t k = 0; k < answers[i]->member_count; k++)
+            if (!contains(members, count, answers[i]->members[k]))
+                return false;
+    }
+    return true;
+}
+
+/* What lies beyond the end of a closed epoch was lost, and said to be. */
+static struct at_position
+cut(struct at_position p, const struct at_vector_answer *const *answers, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        bool gone = false;
+        uint64_t end = 0;
+        if (closed_end(answers[i], p, &gone, &end)) {
+            p.seq = end < p.seq ? end : p.seq;
+        } else if (gone) {
+            p.seq = 0; /* its end is no longer told: all of it is everywhere */
+        }
+    }
+    return p;
+}
+
+/* Whether `answer` knows that the epoch of p is closed, and where; ret_gone: it has left its
+ * vector, being complete everywhere. */
+static bool closed_end(const struct at_vector_answer *answer,
+                       struct at_position p,
+                       bool *ret_gone,
+                       uint64_t *ret_end)
+{
+    const struct at_positions_facts *f = &answer->facts;
+    bool found = false;
+
+    *ret_gone = p.epoch < at_positions_facts_first_open(f, p.origin);
+    for (uint32_t i = 0; i < f->end_count; i++)
+        if (at_member_eq(f->ends[i].origin, p.origin) && f->ends[i].epoch == p.epoch) {
+            *ret_end = f->ends[i].end;
+            return true;
+        }
+    for (uint32_t i = 0; i < f->vouch_count; i++) {
+        const struct at_position *v = &f->vouches[i].position;
+        if (!at_member_eq(v->origin, p.origin) || v->epoch != p.epoch)
+            continue;
+        *ret_end = found && *ret_end > v->seq ? *ret_end : v->seq;
+        found = true;
+    }
+    return found;
+}
+
+static bool
+all_cover(struct at_position p, const struct at_vector_answer *const *answers, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (p.epoch < at_positions_facts_first_open(&answers[i]->facts, p.origin))
+            continue;
+        if (at_vector_get(&answers[i]->durable, p.origin, p.epoch) < p.seq)
+            return false;
+    }
+    return true;
+}
+
+static enum at_code fields_decode(struct at_token *t, struct at_slice bytes)
+{
+    struct at_unpack in;
+    uint32_t fields = 0;
+    uint64_t version = 0;
+
+    at_unpack_init(&in, bytes);
+    AT_TRY(at_unpack_array(&in, FIELDS, &fields));
+    AT_TRY(at_unpack_u64(&in, &version));
+    if (fields != FIELDS || version != VERSION)
+        return AT_INVALID_ARGUMENT;
+    AT_TRY(at_unpack_u64(&in, &t->instance_id));
+    AT_TRY(at_unpack_u64(&in, &t->table_hash));
+    AT_TRY(at_vector_decode(&t->positions, &in));
+    AT_TRY(get_members(&in, t->asked, &t->asked_count));
+    AT_TRY(get_members(&in, t->not_reached, &t->not_reached_count));
+    return at_unpack_done(&in) ? AT_OK : AT_INVALID_ARGUMENT;
+}
+
+static enum at_code
+put_members(struct at_buf *out, const struct at_member_id *members, uint32_t count)
+{
+    AT_TRY(at_pack_array(out, count));
+    for (uint32_t i = 0; i < count; i++)
+        AT_TRY(at_pack_u64(out, members[i].v));
+    return AT_OK;
+}
+
+static enum at_code
+get_members(struct at_unpack *in, struct at_member_id *ret_members, uint32_t *ret_count)
+{
+    AT_TRY(at_unpack_array(in, AT_MEMBERS_MAX, ret_count));
+    for (uint32_t i = 0; i < *ret_count; i++) {
+        AT_TRY(at_unpack_u32(in, &ret_members[i].v));
+        if (ret_members[i].v == 0)
+            return AT_INVALID_ARGUMENT;
+    }
+    return AT_OK;
+}
+
+static bool contains(const struct at_member_id *list, uint32_t count, struct at_member_id id)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (at_member_eq(list[i], id))
+            return true;
+    return false;
+}
