@@ -7,7 +7,11 @@
  * named within one generation of its table, so a table made anew starts without families.
  *
  * A catalog is immutable: applying records makes a new one. It is a function of the set of records
- * applied, whatever their order or repetition. */
+ * applied, whatever their order or repetition.
+ *
+ * Versions share what did not change, by plain reference counts. So one thread, the owner, makes
+ * and frees all versions (at_catalog_new, _apply, _free); any thread may look things up in one that
+ * the owner keeps alive. */
 #ifndef ATOLL_CLUSTER_MODEL_CATALOG_H
 #define ATOLL_CLUSTER_MODEL_CATALOG_H
 
@@ -52,6 +56,8 @@ struct at_family {
     uint32_t id;             /* local; 0 until the store gave one */
 };
 
+#define AT_TABLE_SPLITS_MAX 10000
+
 /* What a TABLE record's fields hold (msgpack map, unknown keys skipped). */
 struct at_table_fields {
     int64_t granularity_micros; /* 1000 or 1 */
@@ -60,6 +66,8 @@ struct at_table_fields {
     struct at_slice *splits;              /* ascending, unique, not empty */
     uint32_t split_count;
 };
+/* INVALID_ARGUMENT when malformed or when a field is not as said above; encode also
+ * RESOURCE_EXHAUSTED from the buffer. Decode borrows `bytes`; absent fields get their defaults. */
 AT_MUST_USE enum at_code at_table_fields_encode(const struct at_table_fields *f,
                                                 struct at_buf *out);
 AT_MUST_USE enum at_code at_table_fields_decode(struct at_slice bytes,
@@ -90,8 +98,9 @@ struct at_catalog *at_catalog_new(void);
 void at_catalog_free(struct at_catalog **catalog);
 
 /* at_catalog_apply returns a new catalog with the records merged in; the old one is untouched.
- * `ids` gives local ids to present tables and families (it may allocate them). Records that lose
- * are ignored. INVALID_ARGUMENT when a winner's fields are malformed (nothing is made then). */
+ * `ids` gives local ids to present tables and families (it may allocate them; NULL: all are 0) and
+ * is asked again for all of a table of which something changed. Records that lose are ignored.
+ * INVALID_ARGUMENT when a winner's fields are malformed (nothing is made then). */
 struct at_catalog_ids {
     void *ctx;
     uint32_t (*table_id)(void *ctx, struct at_slice table, uint64_t generation);
@@ -139,6 +148,8 @@ AT_MUST_USE enum at_code at_catalog_record_encode(const struct at_catalog_record
                                                   struct at_buf *out);
 AT_MUST_USE enum at_code at_catalog_record_decode(struct at_unpack *in,
                                                   struct at_catalog_record *ret_record);
+/* at_catalog_record_size: the bytes that at_catalog_record_encode appends. */
+size_t at_catalog_record_size(const struct at_catalog_record *r);
 
 /* Names. INVALID_ARGUMENT naming the rule that is broken. */
 AT_MUST_USE enum at_code at_table_id_check(struct at_slice id, struct at_error *reterr);

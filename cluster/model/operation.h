@@ -21,6 +21,8 @@ enum at_operation_kind {
     AT_OPERATION_DROP_RANGE = 3,
 };
 
+#define AT_OPERATION_RECORDS_MAX 1024
+
 struct at_operation {
     enum at_operation_kind kind;
     /* ROW and DROP_RANGE */

@@ -1,0 +1,245 @@
+#include "cluster/model/operation.h"
+
+#include "base/assert.h"
+#include "cluster/model/pack_size.h"
+
+/* A mutation is an array whose kind decides its length and fields:
+ *     SET, ADD, MERGE   [kind, family, family_generation, qualifier, timestamp, value]
+ *     DELETE_COLUMN     [kind, family, family_generation, qualifier, start, end]
+ *     DELETE_FAMILY     [kind, family, family_generation]
+ *     DELETE_ROW        [kind]
+ * The kinds' numbers are those of at_mutation_kind: they are stored, so they never change.
+ *
+ * An entry that a cluster wrote has passed at_mutation_check there. Decoding applies it again with
+ * the finest granularity, so what the applier stores can always be read back. */
+
+#define ROW_ITEMS 5
+#define CATALOG_ITEMS 2
+#define DROP_RANGE_ITEMS 4
+
+_Static_assert(AT_MUTATION_SET == 0 && AT_MUTATION_MERGE == 5 && AT_MUTATION_KIND_COUNT == 6,
+               "mutation kinds are stored");
+
+static enum at_code put_mutation(const struct at_mutation *m, struct at_buf *out);
+static enum at_code put_items(const struct at_operation *op, struct at_buf *out);
+static uint32_t item_count(enum at_mutation_kind kind);
+static size_t mutation_size(const struct at_mutation *m);
+static enum at_code
+get_row(struct at_unpack *in, struct at_arena *arena, struct at_operation *ret_op);
+static enum at_code
+get_catalog(struct at_unpack *in, struct at_arena *arena, struct at_operation *ret_op);
+static enum at_code get_table(struct at_unpack *in, struct at_operation *ret_op);
+static enum at_code get_mutation(struct at_unpack *in, struct at_mutation *ret_m);
+
+enum at_code at_operation_encode(const struct at_operation *op, struct at_buf *out)
+{
+    size_t len = out->len;
+    enum at_code code = put_items(op, out);
+
+    if (code != AT_OK)
+        out->len = len;
+    AT_INVARIANT(code != AT_OK || out->len - len <= at_operation_size_max(op));
+    return code;
+}
+
+size_t at_operation_size_max(const struct at_operation *op)
+{
+    size_t size = 2; /* the array and the kind */
+
+    switch (op->kind) {
+    case AT_OPERATION_ROW:
+        size += at_pack_size_str(op->table) + at_pack_size_u64(op->table_generation) +
+                at_pack_size_bin(op->row) + at_pack_size_array(op->mutation_count);
+        for (uint32_t i = 0; i < op->mutation_count; i++)
+            size += mutation_size(&op->mutations[i]);
+        break;
+    case AT_OPERATION_CATALOG:
+        size += at_pack_size_array(op->record_count);
+        for (uint32_t i = 0; i < op->record_count; i++)
+            size += at_catalog_record_size(&op->records[i]);
+        break;
+    case AT_OPERATION_DROP_RANGE:
+        size += at_pack_size_str(op->table) + at_pack_size_u64(op->table_generation) +
+                at_pack_size_bin(op->row);
+        break;
+    }
+    return size;
+}
+
+enum at_code
+at_operation_decode(struct at_slice payload, struct at_arena *arena, struct at_operation *ret_op)
+{
+    struct at_unpack in;
+    uint32_t items = 0;
+    uint32_t kind = 0;
+
+    *ret_op = (struct at_operation){0};
+    at_unpack_init(&in, payload);
+    AT_TRY(at_unpack_array(&in, ROW_ITEMS, &items));
+    AT_TRY(at_unpack_u32(&in, &kind));
+    if (kind == AT_OPERATION_ROW && items == ROW_ITEMS) {
+        AT_TRY(get_row(&in, arena, ret_op));
+    } else if (kind == AT_OPERATION_CATALOG && items == CATALOG_ITEMS) {
+        AT_TRY(get_catalog(&in, arena, ret_op));
+    } else if (kind == AT_OPERATION_DROP_RANGE && items == DROP_RANGE_ITEMS) {
+        ret_op->kind = AT_OPERATION_DROP_RANGE;
+        AT_TRY(get_table(&in, ret_op));
+        if (ret_op->row.len > AT_ROW_KEY_BYTES_MAX)
+            return AT_INVALID_ARGUMENT;
+    } else {
+        return AT_INVALID_ARGUMENT;
+    }
+    return at_unpack_done(&in) ? AT_OK : AT_INVALID_ARGUMENT;
+}
+
+static enum at_code put_items(const struct at_operation *op, struct at_buf *out)
+{
+    switch (op->kind) {
+    case AT_OPERATION_ROW:
+        AT_TRY(at_pack_array(out, ROW_ITEMS));
+        break;
+    case AT_OPERATION_CATALOG:
+        AT_TRY(at_pack_array(out, CATALOG_ITEMS));
+        AT_TRY(at_pack_u64(out, AT_OPERATION_CATALOG));
+        AT_TRY(at_pack_array(out, op->record_count));
+        for (uint32_t i = 0; i < op->record_count; i++)
+            AT_TRY(at_catalog_record_encode(&op->records[i], out));
+        return AT_OK;
+    case AT_OPERATION_DROP_RANGE:
+        AT_TRY(at_pack_array(out, DROP_RANGE_ITEMS));
+        break;
+    }
+    AT_TRY(at_pack_u64(out, (uint64_t)op->kind));
+    AT_TRY(at_pack_str(out, op->table));
+    AT_TRY(at_pack_u64(out, op->table_generation));
+    AT_TRY(at_pack_bin(out, op->row));
+    if (op->kind == AT_OPERATION_DROP_RANGE)
+        return AT_OK;
+    AT_TRY(at_pack_array(out, op->mutation_count));
+    for (uint32_t i = 0; i < op->mutation_count; i++)
+        AT_TRY(put_mutation(&op->mutations[i], out));
+    return AT_OK;
+}
+
+static enum at_code put_mutation(const struct at_mutation *m, struct at_buf *out)
+{
+    AT_TRY(at_pack_array(out, item_count(m->kind)));
+    AT_TRY(at_pack_u64(out, (uint64_t)m->kind));
+    if (m->kind == AT_MUTATION_DELETE_ROW)
+        return AT_OK;
+    AT_TRY(at_pack_str(out, m->family));
+    AT_TRY(at_pack_u64(out, m->family_generation));
+    if (m->kind == AT_MUTATION_DELETE_FAMILY)
+        return AT_OK;
+    AT_TRY(at_pack_bin(out, m->qualifier));
+    if (m->kind == AT_MUTATION_DELETE_COLUMN) {
+        AT_TRY(at_pack_i64(out, m->start_micros));
+        return at_pack_i64(out, m->end_micros);
+    }
+    AT_ASSERT(m->timestamp_micros >= 0);
+    AT_TRY(at_pack_i64(out, m->timestamp_micros));
+    return at_pack_bin(out, m->value);
+}
+
+static uint32_t item_count(enum at_mutation_kind kind)
+{
+    switch (kind) {
+    case AT_MUTATION_DELETE_ROW:
+        return 1;
+    case AT_MUTATION_DELETE_FAMILY:
+        return 3;
+    case AT_MUTATION_SET:
+    case AT_MUTATION_ADD:
+    case AT_MUTATION_MERGE:
+    case AT_MUTATION_DELETE_COLUMN:
+        break;
+    }
+    return 6;
+}
+
+static size_t mutation_size(const struct at_mutation *m)
+{
+    size_t size = 2; /* the array and the kind */
+
+    if (m->kind == AT_MUTATION_DELETE_ROW)
+        return size;
+    size += at_pack_size_str(m->family) + at_pack_size_u64(m->family_generation);
+    if (m->kind == AT_MUTATION_DELETE_FAMILY)
+        return size;
+    size += at_pack_size_bin(m->qualifier);
+    if (m->kind == AT_MUTATION_DELETE_COLUMN)
+        return size + at_pack_size_i64(m->start_micros) + at_pack_size_i64(m->end_micros);
+    return size + at_pack_size_i64(m->timestamp_micros) + at_pack_size_bin(m->value);
+}
+
+static enum at_code
+get_row(struct at_unpack *in, struct at_arena *arena, struct at_operation *ret_op)
+{
+    uint32_t count = 0;
+
+    ret_op->kind = AT_OPERATION_ROW;
+    AT_TRY(get_table(in, ret_op));
+    AT_TRY(at_row_key_check(ret_op->row, NULL));
+    AT_TRY(at_unpack_array(in, AT_MUTATIONS_MAX, &count));
+    if (count == 0)
+        return AT_INVALID_ARGUMENT;
+    ret_op->mutations = AT_ARENA_ARRAY(arena, struct at_mutation, count);
+    ret_op->mutation_count = count;
+    for (uint32_t i = 0; i < count; i++)
+        AT_TRY(get_mutation(in, &ret_op->mutations[i]));
+    return AT_OK;
+}
+
+static enum at_code
+get_catalog(struct at_unpack *in, struct at_arena *arena, struct at_operation *ret_op)
+{
+    uint32_t count = 0;
+
+    ret_op->kind = AT_OPERATION_CATALOG;
+    AT_TRY(at_unpack_array(in, AT_OPERATION_RECORDS_MAX, &count));
+    if (count == 0)
+        return AT_INVALID_ARGUMENT;
+    ret_op->records = AT_ARENA_ARRAY(arena, struct at_catalog_record, count);
+    ret_op->record_count = count;
+    for (uint32_t i = 0; i < count; i++)
+        AT_TRY(at_catalog_record_decode(in, &ret_op->records[i]));
+    return AT_OK;
+}
+
+/* Table, its generation, and the row or prefix. */
+static enum at_code get_table(struct at_unpack *in, struct at_operation *ret_op)
+{
+    AT_TRY(at_unpack_bin(in, &ret_op->table));
+    AT_TRY(at_table_id_check(ret_op->table, NULL));
+    AT_TRY(at_unpack_u64(in, &ret_op->table_generation));
+    return at_unpack_bin(in, &ret_op->row);
+}
+
+static enum at_code get_mutation(struct at_unpack *in, struct at_mutation *ret_m)
+{
+    uint32_t items = 0;
+    uint32_t kind = 0;
+
+    AT_TRY(at_unpack_array(in, 6, &items));
+    AT_TRY(at_unpack_u32(in, &kind));
+    if (kind >= AT_MUTATION_KIND_COUNT || items != item_count((enum at_mutation_kind)kind))
+        return AT_INVALID_ARGUMENT;
+    ret_m->kind = (enum at_mutation_kind)kind;
+    if (ret_m->kind == AT_MUTATION_DELETE_ROW)
+        return AT_OK;
+    AT_TRY(at_unpack_bin(in, &ret_m->family));
+    AT_TRY(at_unpack_u32(in, &ret_m->family_generation));
+    if (ret_m->kind == AT_MUTATION_DELETE_FAMILY)
+        return at_mutation_check(ret_m, 0, 1, NULL);
+    AT_TRY(at_unpack_bin(in, &ret_m->qualifier));
+    if (ret_m->kind == AT_MUTATION_DELETE_COLUMN) {
+        AT_TRY(at_unpack_i64(in, &ret_m->start_micros));
+        AT_TRY(at_unpack_i64(in, &ret_m->end_micros));
+    } else {
+        AT_TRY(at_unpack_i64(in, &ret_m->timestamp_micros));
+        AT_TRY(at_unpack_bin(in, &ret_m->value));
+        if (ret_m->timestamp_micros < 0)
+            return AT_INVALID_ARGUMENT;
+    }
+    return at_mutation_check(ret_m, 0, 1, NULL);
+}
