@@ -37,6 +37,7 @@ struct at_apply {
 struct at_replica_call {
     struct at_mail mail;
     bool sync;
+    bool failed; /* result: the commit failed and nothing of it stands: answer nobody */
     void (*run)(struct at_replica_call *call, struct at_replica *replica);
     void (*done)(struct at_replica_call *call);
 };

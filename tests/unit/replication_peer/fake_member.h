@@ -1,0 +1,487 @@
+/* fake_member.h: one cluster without a store: a writer thread with a real at_replica, a mutation
+ * log in memory, and a real at_peering on loopback. For test_peering.c only.
+ *
+ * "Data" is what can be checked: per origin a count and a sum over all applied payloads. */
+#ifndef ATOLL_TESTS_FAKE_MEMBER_H
+#define ATOLL_TESTS_FAKE_MEMBER_H
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/hash.h"
+#include "replication/peer/peering.h"
+#include "support/test.h"
+#include "wire/peer_socket.h"
+
+#include <sched.h>
+#include <time.h>
+
+#define FAKE_INSTANCE 77
+#define FAKE_MEMBERS 3
+#define FAKE_RECORD_BYTES_MAX (16 * AT_MIB)
+#define FAKE_QUEUE_MAX 4096
+#define FAKE_KEYS_MAX 256
+
+enum fake_work_kind { FAKE_WRITE, FAKE_APPLY, FAKE_CALL, FAKE_STOP };
+
+struct fake_work {
+    enum fake_work_kind kind;
+    void *item;           /* at_apply or at_replica_call */
+    uint32_t entry_count; /* FAKE_WRITE: entries of one record */
+    uint32_t entry_bytes;
+};
+
+struct fake_record {
+    struct at_position first;
+    uint64_t last_seq;
+    struct at_slice bytes; /* owned */
+};
+
+struct fake_pair {
+    char *key;
+    size_t key_len;
+    char *value;
+    size_t value_len;
+};
+
+/* What survives a restart. */
+struct fake_disk {
+    struct fake_record *records;
+    uint32_t record_count;
+    uint32_t record_cap;
+    struct fake_pair pairs[FAKE_KEYS_MAX];
+    uint32_t pair_count;
+    uint64_t entry_count[FAKE_MEMBERS + 1]; /* by origin */
+    uint64_t sum[FAKE_MEMBERS + 1];
+};
+
+struct fake_member {
+    struct at_member_id id;
+    uint16_t port;
+    struct fake_disk disk;
+    struct at_peering *peering;
+    struct at_replica *replica; /* writer thread only */
+    pthread_t writer;
+    pthread_mutex_t lock; /* guards the rest, and disk.records */
+    pthread_cond_t more;
+    struct fake_work queue[FAKE_QUEUE_MAX];
+    uint32_t queue_count;
+    bool stopping;
+    struct at_replica_view view;
+    uint32_t round_count;
+    uint32_t call_count;
+    uint32_t relayed_count; /* entries applied from another than their origin */
+};
+
+/* --- disk --- */
+
+static void fake_disk_free(struct fake_disk *d)
+{
+    for (uint32_t i = 0; i < d->record_count; i++)
+        at_free((void *)(uintptr_t)d->records[i].bytes.data);
+    for (uint32_t i = 0; i < d->pair_count; i++) {
+        at_free(d->pairs[i].key);
+        at_free(d->pairs[i].value);
+    }
+    at_free(d->records);
+    *d = (struct fake_disk){0};
+}
+
+static void fake_disk_add(struct fake_disk *d,
+                          struct at_position first,
+                          uint64_t last_seq,
+                          struct at_slice bytes)
+{
+    if (d->record_count == d->record_cap) {
+        d->record_cap = d->record_cap ? d->record_cap * 2 : 64;
+        d->records = at_realloc(d->records, d->record_cap * sizeof(*d->records));
+    }
+    d->records[d->record_count++] = (struct fake_record){
+        first, last_seq, at_slice_make(at_dup(bytes.data, bytes.len), bytes.len)};
+}
+
+static void fake_disk_copy(struct fake_disk *to, const struct fake_disk *from)
+{
+    *to = *from;
+    to->records = NULL;
+    to->record_count = to->record_cap = 0;
+    for (uint32_t i = 0; i < from->record_count; i++)
+        fake_disk_add(to, from->records[i].first, from->records[i].last_seq,
+                      from->records[i].bytes);
+    for (uint32_t i = 0; i < from->pair_count; i++) {
+        to->pairs[i].key = at_dup(from->pairs[i].key, from->pairs[i].key_len);
+        to->pairs[i].value = at_dup(from->pairs[i].value, from->pairs[i].value_len);
+    }
+}
+
+static void fake_put(void *ctx, struct at_slice key, struct at_slice value)
+{
+    struct fake_disk *d = ctx;
+    uint32_t at = 0;
+
+    while (at < d->pair_count &&
+           !at_slice_eq(at_slice_make(d->pairs[at].key, d->pairs[at].key_len), key))
+        at++;
+    if (at < d->pair_count) {
+        at_free(d->pairs[at].key);
+        at_free(d->pairs[at].value);
+        if (value.len == 0) {
+            d->pairs[at] = d->pairs[--d->pair_count];
+            return;
+        }
+    } else if (value.len == 0) {
+        return;
+    } else {
+        AT_ASSERT(d->pair_count < FAKE_KEYS_MAX);
+        d->pair_count++;
+    }
+    d->pairs[at] = (struct fake_pair){at_dup(key.data, key.len), key.len,
+                                      at_dup(value.data, value.len), value.len};
+}
+
+/* --- the writer --- */
+
+static uint64_t fake_wall_ns(void)
+{
+    struct at_clock c = at_clock_system();
+    return at_clock_wall_ns(&c);
+}
+
+static uint64_t fake_mono_ns(void)
+{
+    struct at_clock c = at_clock_system();
+    return at_clock_mono_ns(&c);
+}
+
+static void fake_count(struct fake_disk *d, struct at_member_id origin, struct at_slice payload)
+{
+    d->entry_count[origin.v]++;
+    d->sum[origin.v] += at_hash64(payload, origin.v);
+}
+
+static void fake_write(struct fake_member *m, struct at_record_builder *b, struct fake_work w)
+{
+    struct at_position first = {m->id, 0, 0};
+    struct at_position last = {m->id, 0, 0};
+    uint8_t *payload = at_alloc(w.entry_bytes);
+
+    for (uint32_t i = 0; i < w.entry_count; i++) {
+        uint64_t hlc = at_replica_issue(m->replica, 1, fake_wall_ns());
+        last = at_replica_append(m->replica, hlc);
+        if (i == 0) {
+            first = last;
+            at_record_begin(b, first.seq);
+        }
+        memset(payload, (int)(hlc & 0xff), w.entry_bytes);
+        memcpy(payload, &hlc, w.entry_bytes < sizeof(hlc) ? w.entry_bytes : sizeof(hlc));
+        struct at_entry entry = {last.seq, hlc, 1, at_slice_make(payload, w.entry_bytes)};
+        AT_ASSERT(at_record_add(b, &entry) == AT_OK);
+        fake_count(&m->disk, m->id, entry.payload);
+    }
+    at_free(payload);
+    pthread_mutex_lock(&m->lock);
+    fake_disk_add(&m->disk, first, last.seq, at_record_finish(b));
+    pthread_mutex_unlock(&m->lock);
+}
+
+static void fake_apply_run(struct fake_member *m,
+                           struct at_record_builder *b,
+                           struct at_apply *apply,
+                           const struct at_run *run)
+{
+    struct at_record_reader reader;
+    struct at_entry entry;
+    struct at_position first = {run->origin, run->epoch, 0};
+
+    if (at_record_open(&reader, run->record) != AT_OK)
+        return;
+    while (at_record_next(&reader, &entry) == AT_OK) {
+        struct at_position p = {run->origin, run->epoch, entry.seq};
+        enum at_admit admit = at_replica_admit(m->replica, p, &entry, fake_wall_ns());
+        if (admit == AT_ADMIT_SKIP)
+            continue;
+        if (admit != AT_ADMIT_APPLY)
+            break;
+        if (first.seq == 0) {
+            first.seq = p.seq;
+            at_record_begin(b, p.seq);
+        }
+        AT_ASSERT(at_record_add(b, &entry) == AT_OK);
+        at_replica_apply(m->replica, p, &entry);
+        fake_count(&m->disk, p.origin, entry.payload);
+        apply->applied_count++;
+        if (!at_member_eq(p.origin, apply->message.u.reply.from))
+            m->relayed_count++;
+    }
+    if (first.seq == 0)
+        return;
+    uint64_t last_seq = at_record_last_seq(b);
+    pthread_mutex_lock(&m->lock);
+    fake_disk_add(&m->disk, first, last_seq, at_record_finish(b));
+    pthread_mutex_unlock(&m->lock);
+}
+
+static void fake_apply(struct fake_member *m, struct at_record_builder *b, struct at_apply *apply)
+{
+    const struct at_reply *reply = &apply->message.u.reply;
+    const char *why = NULL;
+
+    apply->dropped = !at_replica_admit_reply(m->replica, reply, &why);
+    if (apply->dropped)
+        return;
+    for (uint32_t i = 0; i < reply->run_count; i++)
+        fake_apply_run(m, b, apply, &reply->runs[i]);
+    at_replica_merge_reply(m->replica, reply, fake_wall_ns(), fake_mono_ns());
+}
+
+static void fake_commit(struct fake_member *m)
+{
+    at_replica_promise(m->replica, fake_wall_ns());
+    at_replica_flush(m->replica, fake_put, &m->disk);
+    at_replica_committed(m->replica, true);
+    pthread_mutex_lock(&m->lock);
+    at_replica_view_fill(m->replica, &m->view);
+    m->round_count++;
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* Takes all queued work as one round. False: it was told to stop. */
+static bool fake_round(struct fake_member *m, struct at_record_builder *b, struct fake_work *work)
+{
+    struct timespec until;
+
+    pthread_mutex_lock(&m->lock);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 100 * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    if (m->queue_count == 0)
+        pthread_cond_timedwait(&m->more, &m->lock, &until);
+    uint32_t count = m->queue_count;
+    memcpy(work, m->queue, count * sizeof(*work));
+    m->queue_count = 0;
+    struct at_peering *peering = m->peering;
+    pthread_mutex_unlock(&m->lock);
+
+    bool go_on = true;
+    for (uint32_t i = 0; i < count; i++) {
+        if (work[i].kind == FAKE_WRITE)
+            fake_write(m, b, work[i]);
+        else if (work[i].kind == FAKE_APPLY)
+            fake_apply(m, b, work[i].item);
+        else if (work[i].kind == FAKE_CALL)
+            ((struct at_replica_call *)work[i].item)->run(work[i].item, m->replica);
+        else
+            go_on = false;
+    }
+    fake_commit(m);
+    if (peering != NULL)
+        at_peering_committed(peering);
+    for (uint32_t i = 0; i < count; i++) {
+        if (work[i].kind == FAKE_APPLY)
+            at_peering_applied(work[i].item);
+        else if (work[i].kind == FAKE_CALL)
+            ((struct at_replica_call *)work[i].item)->done(work[i].item);
+    }
+    return go_on;
+}
+
+static void *fake_writer(void *arg)
+{
+    struct fake_member *m = arg;
+    struct at_record_builder b;
+    struct fake_work *work = at_alloc(sizeof(*work) * FAKE_QUEUE_MAX);
+
+    at_record_builder_init(&b, FAKE_RECORD_BYTES_MAX);
+    while (fake_round(m, &b, work))
+        ;
+    at_record_builder_deinit(&b);
+    at_free(work);
+    return NULL;
+}
+
+static bool fake_push(struct fake_member *m, struct fake_work work)
+{
+    pthread_mutex_lock(&m->lock);
+    bool taken = !m->stopping && m->queue_count < FAKE_QUEUE_MAX;
+    if (taken)
+        m->queue[m->queue_count++] = work;
+    if (work.kind == FAKE_STOP)
+        m->stopping = true;
+    if (work.kind == FAKE_CALL)
+        m->call_count++;
+    pthread_cond_signal(&m->more);
+    pthread_mutex_unlock(&m->lock);
+    return taken;
+}
+
+/* --- the port --- */
+
+static void fake_port_view(void *ctx, struct at_replica_view *view)
+{
+    struct fake_member *m = ctx;
+
+    pthread_mutex_lock(&m->lock);
+    at_replica_view_copy(view, &m->view);
+    pthread_mutex_unlock(&m->lock);
+}
+
+static bool fake_holds(const struct fake_record *r, struct at_position p)
+{
+    return at_member_eq(r->first.origin, p.origin) && r->first.epoch == p.epoch &&
+           r->first.seq <= p.seq && r->last_seq >= p.seq;
+}
+
+static enum at_code fake_port_read_log(void *ctx,
+                                       struct at_position first,
+                                       uint64_t last_seq,
+                                       size_t max_bytes,
+                                       struct at_buf *out,
+                                       uint32_t *sizes,
+                                       uint32_t sizes_max,
+                                       uint32_t *ret_count,
+                                       struct at_error *reterr)
+{
+    struct fake_member *m = ctx;
+    size_t begin = out->len;
+    uint32_t count = 0;
+    enum at_code code = AT_OK;
+
+    pthread_mutex_lock(&m->lock);
+    for (uint32_t i = 0; i < m->disk.record_count && code == AT_OK; i++) {
+        const struct fake_record *r = &m->disk.records[i];
+        if (count == sizes_max || first.seq > last_seq || out->len - begin >= max_bytes)
+            break;
+        if (!fake_holds(r, first))
+            continue;
+        code = at_buf_append(out, r->bytes);
+        sizes[count++] = (uint32_t)r->bytes.len;
+        first.seq = r->last_seq + 1;
+    }
+    pthread_mutex_unlock(&m->lock);
+    *ret_count = count;
+    if (code == AT_OK && count == 0)
+        return at_fail(reterr, AT_NOT_FOUND, "no such record");
+    return code;
+}
+
+static bool fake_port_apply(void *ctx, struct at_apply *apply)
+{
+    return fake_push(ctx, (struct fake_work){.kind = FAKE_APPLY, .item = apply});
+}
+
+static bool fake_port_call(void *ctx, struct at_replica_call *call)
+{
+    return fake_push(ctx, (struct fake_work){.kind = FAKE_CALL, .item = call});
+}
+
+/* --- life --- */
+
+/* A wrong port in `ports` cuts the link to that member. */
+static void
+fake_start(struct fake_member *m, const uint16_t *ports, bool tail_may_be_lost, uint32_t wait_ms)
+{
+    struct at_member_id members[FAKE_MEMBERS];
+    struct at_peer_address peers[FAKE_MEMBERS];
+    uint32_t peer_count = 0;
+    struct at_error error = {0};
+
+    for (uint32_t i = 0; i < FAKE_MEMBERS; i++)
+        members[i].v = i + 1;
+    struct at_replica_config config = {.instance_id = FAKE_INSTANCE,
+                                       .self = m->id,
+                                       .members = members,
+                                       .member_count = FAKE_MEMBERS,
+                                       .max_skew_ns = 10 * AT_S_NS,
+                                       .reserve_step_ns = AT_S_NS,
+                                       .sync_commits = true};
+    m->replica = at_replica_new(&config);
+    for (uint32_t i = 0; i < m->disk.pair_count; i++) {
+        const struct fake_pair *pair = &m->disk.pairs[i];
+        if (at_replica_restore(m->replica, at_slice_make(pair->key, pair->key_len),
+                               at_slice_make(pair->value, pair->value_len), &error) != AT_OK)
+            fail_msg("%s", error.msg);
+    }
+    if (at_replica_start(m->replica, tail_may_be_lost, fake_wall_ns(), &error) != AT_OK)
+        fail_msg("%s", error.msg);
+    m->stopping = false;
+    m->queue_count = 0;
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_cond_init(&m->more, NULL);
+    at_replica_view_init(&m->view);
+    fake_commit(m);
+
+    for (uint32_t i = 0; i < FAKE_MEMBERS; i++)
+        if (members[i].v != m->id.v)
+            peers[peer_count++] = (struct at_peer_address){
+                .member = members[i], .name = "peer", .host = "127.0.0.1", .port = ports[i]};
+    struct at_peering_config peering = {.clock = at_clock_system(),
+                                        .listen_host = "127.0.0.1",
+                                        .listen_port = m->port,
+                                        .peers = peers,
+                                        .peer_count = peer_count,
+                                        .wait_ms = wait_ms,
+                                        .port = {.ctx = m,
+                                                 .view = fake_port_view,
+                                                 .read_log = fake_port_read_log,
+                                                 .apply = fake_port_apply,
+                                                 .call = fake_port_call}};
+    struct at_peering *started = NULL;
+    assert_int_equal(pthread_create(&m->writer, NULL, fake_writer, m), 0);
+    if (at_peering_start(&peering, &started, &error) != AT_OK)
+        fail_msg("%s", error.msg);
+    pthread_mutex_lock(&m->lock);
+    m->peering = started;
+    pthread_mutex_unlock(&m->lock);
+    assert_int_equal(at_peering_port(started), m->port);
+}
+
+static void fake_stop(struct fake_member *m)
+{
+    pthread_mutex_lock(&m->lock);
+    struct at_peering *peering = AT_TAKE(m->peering);
+    uint32_t round = m->round_count;
+    pthread_mutex_unlock(&m->lock);
+    /* The round that is under way may still ring. */
+    for (uint32_t now = round; now < round + 2;) {
+        struct timespec pause = {0, 1000000};
+        nanosleep(&pause, NULL);
+        pthread_mutex_lock(&m->lock);
+        now = m->round_count;
+        pthread_cond_signal(&m->more);
+        pthread_mutex_unlock(&m->lock);
+    }
+    at_peering_stop(&peering);
+    fake_push(m, (struct fake_work){.kind = FAKE_STOP});
+    pthread_join(m->writer, NULL);
+    at_replica_free(&m->replica);
+    at_replica_view_deinit(&m->view);
+    pthread_mutex_destroy(&m->lock);
+    pthread_cond_destroy(&m->more);
+}
+
+static void fake_write_entries(struct fake_member *m,
+                               uint32_t records,
+                               uint32_t entry_count,
+                               uint32_t entry_bytes)
+{
+    for (uint32_t i = 0; i < records;) {
+        struct fake_work work = {
+            .kind = FAKE_WRITE, .entry_count = entry_count, .entry_bytes = entry_bytes};
+        if (fake_push(m, work))
+            i++;
+        else
+            sched_yield();
+    }
+}
+
+static uint64_t fake_seq(struct fake_member *m)
+{
+    pthread_mutex_lock(&m->lock);
+    uint64_t seq = m->view.seq;
+    pthread_mutex_unlock(&m->lock);
+    return seq;
+}
+
+#endif
