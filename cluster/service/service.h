@@ -13,6 +13,7 @@
 
 struct at_survey;
 struct at_spread_wait;
+struct at_link_status;
 
 struct at_service_member {
     uint32_t member;
@@ -20,15 +21,21 @@ struct at_service_member {
     const char *zone;
 };
 
+/* What replication looks like from here, in a few words. */
+struct at_service_lag {
+    bool alone;  /* no other member is heard: there is nothing to lag behind */
+    bool known;  /* every member that is heard has told what it has */
+    uint64_t ms; /* upper bound of what is missing here */
+};
+
 /* What the services need from replication; given as a port so that they link without it. */
 struct at_service_port {
     void *ctx;
     void (*survey)(void *ctx, struct at_survey *survey);
     void (*wait_spread)(void *ctx, struct at_spread_wait *wait);
-    /* Fills the links and positions of a ClusterStatus; strings from the arena. */
-    void (*status)(void *ctx, struct at_arena *arena, void *cluster_status);
-    /* True when no other member is heard; else an upper bound of what is missing here, in ms. */
-    void (*lag)(void *ctx, bool *ret_alone, bool *ret_known, uint64_t *ret_lag_ms);
+    /* Links in the order of the members; returns the count. */
+    uint32_t (*links)(void *ctx, struct at_link_status *ret_links, uint32_t count_max);
+    struct at_service_lag (*lag)(void *ctx);
 };
 
 struct at_service {
@@ -39,6 +46,8 @@ struct at_service {
     const char *cluster_id;
     const char *zone;
     uint32_t member;
+    uint16_t grpc_port; /* known once the server listens */
+    uint16_t peer_port;
     const struct at_service_member *members; /* of the instance, self included */
     uint32_t member_count;
     uint64_t process_id; /* random, per start */

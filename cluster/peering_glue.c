@@ -1,0 +1,140 @@
+/* peering_glue.c: thin functions between three rooms that must not include each other. */
+#include "cluster/peering_glue.h"
+
+#include <stdatomic.h>
+
+#define PULL_WAIT_MS 250
+
+static struct at_peering_port peering_port(struct at_store *store);
+static uint32_t links(void *ctx, struct at_link_status *ret_links, uint32_t count_max);
+static struct at_service_lag lag(void *ctx);
+
+void at_glue_on_commit(void *ctx)
+{
+    struct at_glue *glue = ctx;
+    struct at_peering *peering = atomic_load_explicit(&glue->peering, memory_order_acquire);
+    if (peering)
+        at_peering_committed(peering);
+}
+
+void at_glue_on_applied(struct at_apply *apply)
+{
+    at_peering_applied(apply);
+}
+
+enum at_code at_glue_start(struct at_glue *glue,
+                           const struct at_instance_config *instance,
+                           const struct at_cluster_config *self,
+                           struct at_clock clock,
+                           struct at_error *reterr)
+{
+    struct at_peer_address peers[AT_MEMBERS_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < instance->cluster_count; i++) {
+        const struct at_cluster_config *c = &instance->clusters[i];
+        if (c->member == self->member)
+            continue;
+        peers[count++] = (struct at_peer_address){
+            .member = {c->member}, .name = c->id, .host = c->host, .port = c->peer_port};
+    }
+    struct at_peering_config config = {
+        .clock = clock,
+        .listen_host = self->host,
+        .listen_port = self->peer_port,
+        .peers = peers,
+        .peer_count = count,
+        .wait_ms = PULL_WAIT_MS,
+        .port = peering_port(glue->store),
+    };
+    struct at_peering *peering;
+    AT_TRY(at_peering_start(&config, &peering, reterr));
+    atomic_store_explicit(&glue->peering, peering, memory_order_release);
+    return AT_OK;
+}
+
+void at_glue_stop(struct at_glue *glue)
+{
+    struct at_peering *peering = atomic_load(&glue->peering);
+    if (!peering)
+        return;
+    at_peering_stop(&peering);
+    atomic_store(&glue->peering, NULL);
+}
+
+static void port_view(void *ctx, struct at_replica_view *view)
+{
+    at_store_view(ctx, view);
+}
+
+static enum at_code port_read_log(void *ctx,
+                                  struct at_position first,
+                                  uint64_t last_seq,
+                                  size_t max_bytes,
+                                  struct at_buf *out,
+                                  uint32_t *sizes,
+                                  uint32_t sizes_max,
+                                  uint32_t *ret_count,
+                                  struct at_error *reterr)
+{
+    return at_store_read_log(ctx, first, last_seq, max_bytes, out, sizes, sizes_max, ret_count,
+                             reterr);
+}
+
+static bool port_apply(void *ctx, struct at_apply *apply)
+{
+    return at_store_apply(ctx, apply);
+}
+
+static bool port_call(void *ctx, struct at_replica_call *call)
+{
+    return at_store_call(ctx, call);
+}
+
+static struct at_peering_port peering_port(struct at_store *store)
+{
+    return (struct at_peering_port){.ctx = store,
+                                    .view = port_view,
+                                    .read_log = port_read_log,
+                                    .apply = port_apply,
+                                    .call = port_call};
+}
+
+static void survey(void *ctx, struct at_survey *survey)
+{
+    struct at_glue *glue = ctx;
+    at_peering_survey(atomic_load(&glue->peering), survey);
+}
+
+static void wait_spread(void *ctx, struct at_spread_wait *wait)
+{
+    struct at_glue *glue = ctx;
+    at_peering_wait_spread(atomic_load(&glue->peering), wait);
+}
+
+struct at_service_port at_glue_service_port(struct at_glue *glue)
+{
+    return (struct at_service_port){
+        .ctx = glue, .survey = survey, .wait_spread = wait_spread, .links = links, .lag = lag};
+}
+
+static uint32_t links(void *ctx, struct at_link_status *ret_links, uint32_t count_max)
+{
+    struct at_glue *glue = ctx;
+    return at_peering_links(atomic_load(&glue->peering), ret_links, count_max);
+}
+
+static struct at_service_lag lag(void *ctx)
+{
+    struct at_link_status all[AT_MEMBERS_MAX];
+    uint32_t count = links(ctx, all, AT_MEMBERS_MAX);
+    struct at_service_lag result = {.alone = true, .known = true};
+    for (uint32_t i = 0; i < count; i++) {
+        if (all[i].state == AT_LINK_CUT)
+            continue;
+        result.alone = false;
+        result.known = result.known && all[i].lag_known;
+        if (all[i].lag_ms > result.ms)
+            result.ms = all[i].lag_ms;
+    }
+    return result;
+}

@@ -1,0 +1,44 @@
+/* profile_cache.h: what each app profile allows on this cluster, decoded once per change. ADAPTER
+ * (one lock, held for a look-up). */
+#ifndef ATOLL_CLUSTER_SERVICE_PROFILE_CACHE_H
+#define ATOLL_CLUSTER_SERVICE_PROFILE_CACHE_H
+
+#include <pthread.h>
+
+#include "cluster/model/catalog.h"
+
+/* What a request must know of its profile. */
+struct at_profile_grant {
+    bool serves;       /* routes to this cluster */
+    bool transactions; /* read-modify-write and check-and-mutate */
+    bool read_only;    /* data boost */
+};
+
+struct at_profile_entry;
+
+struct at_profile_cache {
+    pthread_mutex_t lock;
+    bool filled;
+    uint64_t version; /* of the profiles that are in here */
+    struct at_arena arena;
+    struct at_profile_entry *entries; /* ascending by id */
+    uint32_t count;
+};
+
+void at_profile_cache_init(struct at_profile_cache *cache);
+void at_profile_cache_deinit(struct at_profile_cache *cache);
+
+/* at_profile_cache_find looks `id` up. False: it is not there. *ret_stale: the cache is of another
+ * version and has to be filled first. Any thread. */
+bool at_profile_cache_find(struct at_profile_cache *cache,
+                           uint64_t version,
+                           struct at_slice id,
+                           struct at_profile_grant *ret_grant,
+                           bool *ret_stale);
+
+/* at_profile_cache_fill takes the profiles of a catalog; one that cannot be read serves nowhere. */
+void at_profile_cache_fill(struct at_profile_cache *cache,
+                           const struct at_catalog *catalog,
+                           struct at_slice cluster_id);
+
+#endif

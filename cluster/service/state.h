@@ -1,0 +1,26 @@
+/* state.h: what the handlers of a cluster keep between requests: the ways to the writer, one per
+ * loop, and what app profiles allow. ADAPTER (atomics, one lock). */
+#ifndef ATOLL_CLUSTER_SERVICE_STATE_H
+#define ATOLL_CLUSTER_SERVICE_STATE_H
+
+#include "cluster/service/lane.h"
+#include "cluster/service/profile_cache.h"
+
+#define AT_LANES_MAX 64 /* loops of one server */
+
+struct at_service_state {
+    struct at_profile_cache profiles;
+    pthread_mutex_t lock; /* making a lane */
+    _Atomic(struct at_lane *) lanes[AT_LANES_MAX];
+};
+
+struct at_service_state *at_service_state_new(void);
+/* at_service_state_free: the loops have stopped and the store is closed. */
+void at_service_state_free(struct at_service_state **state);
+
+/* at_service_lane returns the lane of a loop, made when it is first asked for. */
+struct at_lane *at_service_lane(struct at_service_state *state,
+                                struct at_store *store,
+                                struct at_loop *loop);
+
+#endif
