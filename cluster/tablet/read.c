@@ -35,6 +35,8 @@ struct at_read {
     const struct at_read_sink *sink; /* during a step */
     struct at_read_stats stats;
     struct at_buf last_scanned;
+    struct at_row_range only; /* the one row that the filter can pass */
+    struct at_row_set only_rows;
     uint64_t opened_ns;
     uint64_t output_bytes; /* of this step */
     uint64_t row_bytes;    /* output of the current row */
@@ -47,6 +49,7 @@ struct at_read {
     char table[AT_TABLE_ID_BYTES_MAX];
 };
 
+static void narrow_to_row(struct at_read *read);
 static enum at_code open_cursor(struct at_read *read, struct at_error *reterr);
 static enum at_code
 open_cursor_at(struct at_read *read, bool with_snapshot, bool *ret_stale, struct at_error *reterr);
@@ -56,7 +59,7 @@ find_table(struct at_read *read, const struct at_table **ret_table, struct at_er
 static enum at_code renew_when_due(struct at_read *read, struct at_error *reterr);
 static void take_cell(struct at_read *read);
 static void emit(void *ctx, const struct at_cell *cell);
-static enum at_code end_row(struct at_read *read);
+static enum at_code end_row(struct at_read *read, struct at_error *reterr);
 static enum at_code fail_large(const struct at_read *read, struct at_error *reterr);
 
 enum at_code at_read_open(struct at_store *store,
@@ -74,6 +77,7 @@ enum at_code at_read_open(struct at_store *store,
     memcpy(read->table, spec->table.data, spec->table.len);
     read->spec.table.data = (const uint8_t *)read->table;
     at_buf_init(&read->last_scanned, AT_ROW_KEY_BYTES_MAX);
+    narrow_to_row(read);
     enum at_code code = open_cursor(read, reterr);
     if (code != AT_OK) {
         at_read_close(&read);
@@ -125,7 +129,7 @@ enum at_code at_read_step(struct at_read *read,
             take_cell(read);
             break;
         case AT_CURSOR_ROW_END:
-            AT_TRY(end_row(read));
+            AT_TRY(end_row(read, reterr));
             break;
         case AT_CURSOR_END:
             read->done = true;
@@ -172,6 +176,19 @@ enum at_code at_read_row(struct at_store *store,
         code = at_read_step(read, sink, SIZE_MAX, &done, reterr);
     at_read_close(&read);
     return code;
+}
+
+/* A filter that asks for one row by its key makes a scan a look-up. */
+static void narrow_to_row(struct at_read *read)
+{
+    struct at_slice row;
+
+    if (read->spec.filter == NULL || !at_filter_row_literal(read->spec.filter, &row))
+        return;
+    read->only = (struct at_row_range){.start = row, .end = row, .point = true};
+    read->only_rows.ranges = &read->only;
+    read->only_rows.count = at_row_set_contains(read->spec.rows, row) ? 1 : 0;
+    read->spec.rows = &read->only_rows;
 }
 
 /* --- the cursor --- */
@@ -309,10 +326,12 @@ static void emit(void *ctx, const struct at_cell *cell)
     read->sink->cell(read->sink->ctx, cell);
 }
 
-static enum at_code end_row(struct at_read *read)
+static enum at_code end_row(struct at_read *read, struct at_error *reterr)
 {
-    if (read->row_seen && read->run != NULL)
+    if (read->row_seen && read->run != NULL) {
         at_filter_run_end(read->run, emit, read);
+        AT_TRY(at_filter_run_code(read->run, reterr));
+    }
     if (read->row_large)
         return AT_OK;
     if (read->row_open) {

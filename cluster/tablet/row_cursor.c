@@ -19,8 +19,6 @@
  * The source of row markers never chooses a row, it only follows: a row that was deleted and
  * collected costs nothing. */
 
-#define SOURCES_MAX (AT_FAMILIES_MAX + 1)
-
 enum stage { STAGE_FIND, STAGE_ROW, STAGE_LEAVE, STAGE_END };
 
 struct at_row_cursor {
@@ -84,7 +82,6 @@ enum at_code at_row_cursor_open(const struct at_row_cursor_spec *spec,
     enum at_code code = AT_OK;
 
     AT_ASSERT(spec->snapshot != NULL || sources <= 1);
-    AT_ASSERT(table->family_count < SOURCES_MAX);
     struct at_row_cursor *c = at_alloc(sizeof(*c) + sources * sizeof(c->sources[0]));
     c->schema = spec->schema;
     c->table_id = table->id;
