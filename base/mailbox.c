@@ -55,6 +55,29 @@ bool at_mailbox_push(struct at_mailbox *m, struct at_mail *mail, bool *ret_was_e
     return taken;
 }
 
+bool at_mailbox_push_list(struct at_mailbox *m, struct at_mail *first, uint32_t count)
+{
+    struct at_mail *last = first;
+
+    AT_ASSERT(count > 0);
+    for (uint32_t i = 1; i < count; i++)
+        last = last->next;
+    AT_ASSERT(last != NULL);
+    pthread_mutex_lock(&m->lock);
+    bool was_empty = m->head == NULL;
+    bool taken = !m->closed && count <= m->count_max - m->count;
+    if (taken) {
+        last->next = NULL;
+        *m->tail = first;
+        m->tail = &last->next;
+        m->count += count;
+        if (was_empty)
+            pthread_cond_signal(&m->ready);
+    }
+    pthread_mutex_unlock(&m->lock);
+    return taken;
+}
+
 struct at_mail *at_mailbox_take(struct at_mailbox *m)
 {
     pthread_mutex_lock(&m->lock);

@@ -32,6 +32,10 @@ void at_mailbox_deinit(struct at_mailbox *m);
  * may be asleep. Any thread; never blocks for long. */
 bool at_mailbox_push(struct at_mailbox *m, struct at_mail *mail, bool *ret_was_empty);
 
+/* at_mailbox_push_list queues a chain of `count` mails linked by next, with one wake-up: all of
+ * them, or none when they do not all fit. Any thread. */
+bool at_mailbox_push_list(struct at_mailbox *m, struct at_mail *first, uint32_t count);
+
 /* at_mailbox_take returns the whole queue as a list (NULL: empty). Reader thread. Never blocks. */
 struct at_mail *at_mailbox_take(struct at_mailbox *m);
 

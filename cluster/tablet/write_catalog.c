@@ -1,0 +1,63 @@
+#include "cluster/tablet/writer.h"
+
+/* Changes of tables, families and profiles: decided against the newest catalog, on the one thread
+ * that changes it, so two of them never decide against the same state. */
+
+static void change(struct writer *w, struct at_write_catalog *write);
+static void stamp_records(struct writer *w, struct at_write_catalog *write, uint64_t hlc);
+
+void write_catalog(struct writer *w, struct at_write_catalog *write)
+{
+    write->ret_schema = NULL;
+    write->records = NULL;
+    write->record_count = 0;
+    enum at_code code = round_may_write(w, &write->base.error);
+    if (code == AT_OK)
+        code = write->decide(write, w->schema->catalog, &write->base.error);
+    if (code == AT_OK && write->record_count > 0) {
+        change(w, write);
+        return;
+    }
+    if (code == AT_OK)
+        write->ret_schema = at_schema_ref(w->schema);
+    round_answer(w, &write->base, code);
+}
+
+/* The stamps must stand in the records before the catalog takes them, and the entry is made after
+ * it did. A change that is refused wastes a few ticks of the clock. */
+static void change(struct writer *w, struct at_write_catalog *write)
+{
+    struct at_error *error = &write->base.error;
+    uint32_t count = write->record_count;
+    struct at_operation op = {
+        .kind = AT_OPERATION_CATALOG,
+        .records = write->records,
+        .record_count = count,
+    };
+
+    stamp_records(w, write, UINT64_MAX - count); /* the longest form: for the size */
+    size_t size = at_operation_size_max(&op);
+    if (size > AT_ENTRY_BYTES_MAX) {
+        round_answer(w, &write->base, at_fail(error, AT_INVALID_ARGUMENT, "Change too large"));
+        return;
+    }
+    if (!round_room(w, size)) {
+        round_refuse(w, &write->base);
+        return;
+    }
+    uint64_t hlc = at_replica_issue(w->replica, count, w->round.wall_ns);
+    stamp_records(w, write, hlc);
+    enum at_code code = writer_apply_catalog(w, write->records, count, error);
+    if (code == AT_OK) {
+        round_own_issued(w, &op, hlc, count, size);
+        write->base.seq = w->round.own_last.seq;
+        write->ret_schema = at_schema_ref(w->schema);
+    }
+    round_answer(w, &write->base, code);
+}
+
+static void stamp_records(struct writer *w, struct at_write_catalog *write, uint64_t hlc)
+{
+    for (uint32_t i = 0; i < write->record_count; i++)
+        write->records[i].stamp = (struct at_stamp){hlc + i, w->store->config.replica.self};
+}

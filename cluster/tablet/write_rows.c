@@ -1,0 +1,44 @@
+#include "cluster/tablet/writer.h"
+
+/* MutateRow and MutateRows: one log entry per row. A request may stretch over several rounds; each
+ * row is in one. */
+
+static void fail_row(struct at_row_mutations *row, enum at_code code, const struct at_error *error);
+
+void write_rows(struct writer *w, struct at_write_rows *write)
+{
+    enum at_code code = round_may_write(w, &write->base.error);
+
+    if (code != AT_OK) {
+        round_answer(w, &write->base, code);
+        return;
+    }
+    const struct at_table *table = at_catalog_table(w->schema->catalog, write->table);
+    if (table == NULL) {
+        round_answer(w, &write->base, row_no_table(write->full_name, &write->base.error));
+        return;
+    }
+    for (uint32_t i = 0; i < write->row_count; i++) {
+        struct at_row_mutations *row = &write->rows[i];
+        struct at_error error;
+        row->code = row_resolve(w, table, write->full_name, row, write->server_micros, &error);
+        if (row->code == AT_OK && !row_write(w, table, row, &row->code, &error)) {
+            round_refuse(w, &write->base);
+            return;
+        }
+        if (row->code != AT_OK) {
+            fail_row(row, row->code, &error);
+            continue;
+        }
+        write->base.seq = w->round.own_last.seq;
+    }
+    round_answer(w, &write->base, AT_OK);
+}
+
+static void fail_row(struct at_row_mutations *row, enum at_code code, const struct at_error *error)
+{
+    if (row->error == NULL)
+        return;
+    *row->error = *error;
+    row->error->code = code;
+}

@@ -1,0 +1,263 @@
+#include "cluster/tablet/writer.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+
+/* Changes of small records: each goes into memory and into the round's batch together.
+ *
+ * A generation dies when its name's counter passes it. Its data is removed at once, by range; its
+ * local id stays known. Generations that died before an earlier value of the counter were removed
+ * then. */
+
+static uint32_t id_of(struct writer *w, uint32_t parent, struct at_slice name, uint64_t generation);
+static uint32_t ids_table(void *ctx, struct at_slice table, uint64_t generation);
+static uint32_t
+ids_family(void *ctx, uint32_t table_id, struct at_slice family, uint64_t generation);
+static void store_winners(struct writer *w,
+                          const struct at_catalog *catalog,
+                          const struct at_catalog_record *records,
+                          uint32_t count);
+static bool same_name(const struct at_catalog_record *a, const struct at_catalog_record *b);
+static void remove_dead(struct writer *w,
+                        const struct at_catalog *old,
+                        const struct at_catalog *new,
+                        const struct at_catalog_record *r);
+static uint64_t counter_of(const struct at_catalog *c, const struct at_catalog_record *r);
+static void remove_data(struct writer *w, uint32_t table_id, uint32_t family_id);
+static void drop_key(struct at_buf *out, uint32_t table_id, struct at_stamp stamp);
+static void append(struct at_buf *out, const void *data, size_t len);
+
+uint32_t writer_table_id(struct writer *w, struct at_slice table, uint64_t generation)
+{
+    return id_of(w, 0, table, generation);
+}
+
+uint32_t
+writer_family_id(struct writer *w, uint32_t table_id, struct at_slice family, uint64_t generation)
+{
+    AT_ASSERT(table_id != 0);
+    return id_of(w, table_id, family, generation);
+}
+
+struct at_catalog_ids meta_ids(struct writer *w)
+{
+    return (struct at_catalog_ids){.ctx = w, .table_id = ids_table, .family_id = ids_family};
+}
+
+enum at_code writer_apply_catalog(struct writer *w,
+                                  const struct at_catalog_record *records,
+                                  uint32_t count,
+                                  struct at_error *reterr)
+{
+    const struct at_catalog *old = w->schema->catalog;
+    struct at_catalog_ids ids = meta_ids(w);
+    struct at_catalog *new = NULL;
+
+    AT_TRY(at_catalog_apply(old, records, count, &ids, &new, reterr));
+    store_winners(w, new, records, count);
+    for (uint32_t i = 0; i < count; i++)
+        remove_dead(w, old, new, &records[i]);
+    meta_schema(w, new);
+    w->round.catalog = true;
+    return AT_OK;
+}
+
+void writer_note_row_markers(struct writer *w, uint32_t table_id)
+{
+    if (at_hides_has_row_markers(&w->hides, table_id))
+        return;
+    at_hides_set_row_markers(&w->hides, table_id);
+    meta_schema(w, NULL);
+    w->round.hides = true;
+}
+
+void writer_note_drop(struct writer *w, uint32_t table_id, struct at_dropped_range drop)
+{
+    if (!at_hides_add_drop(&w->hides, table_id, drop, meta_drop_gone, w))
+        return;
+    at_buf_clear(&w->meta_key);
+    drop_key(&w->meta_key, table_id, drop.stamp);
+    at_batch_put(w->round.batch, AT_SPACE_META, at_buf_slice(&w->meta_key), drop.prefix);
+    meta_schema(w, NULL);
+    w->round.hides = true;
+}
+
+void meta_catalog_key(struct at_buf *out, const struct at_catalog_record *r)
+{
+    uint8_t head[1 + 1 + 8] = {META_CATALOG, (uint8_t)r->kind};
+
+    at_put_be64(head + 2, r->table_generation);
+    append(out, head, sizeof(head));
+    append(out, r->table.data, r->table.len);
+    append(out, "", 1);
+    append(out, r->name.data, r->name.len);
+}
+
+void meta_schema(struct writer *w, struct at_catalog *catalog)
+{
+    struct at_schema_spec spec = {
+        .catalog = catalog,
+        .share = w->schema,
+        .version = ++w->schema_version,
+        .tables = w->hides.tables,
+        .table_count = w->hides.count,
+    };
+    struct at_schema *new = at_schema_new(&spec);
+
+    at_schema_unref(&w->schema);
+    w->schema = new;
+}
+
+struct at_schema *meta_schema_hiding(struct writer *w, struct at_schema *like)
+{
+    struct at_schema_spec spec = {
+        .share = like,
+        .version = ++w->schema_version,
+        .tables = w->hides.tables,
+        .table_count = w->hides.count,
+    };
+
+    return at_schema_new(&spec);
+}
+
+static uint32_t id_of(struct writer *w, uint32_t parent, struct at_slice name, uint64_t generation)
+{
+    uint32_t id = at_local_ids_find(&w->ids, parent, name, generation);
+    uint8_t value[4];
+
+    if (id != 0)
+        return id;
+    const struct at_local_id *item = at_local_ids_add(&w->ids, parent, name, generation);
+    uint8_t kind = META_ID;
+    at_buf_clear(&w->meta_key);
+    append(&w->meta_key, &kind, 1);
+    enum at_code rc = at_local_id_key(item, &w->meta_key);
+    AT_ASSERT(rc == AT_OK);
+    at_put_be32(value, item->id);
+    at_batch_put(w->round.batch, AT_SPACE_META, at_buf_slice(&w->meta_key),
+                 at_slice_make(value, sizeof(value)));
+    return item->id;
+}
+
+static uint32_t ids_table(void *ctx, struct at_slice table, uint64_t generation)
+{
+    return writer_table_id(ctx, table, generation);
+}
+
+static uint32_t
+ids_family(void *ctx, uint32_t table_id, struct at_slice family, uint64_t generation)
+{
+    return writer_family_id(ctx, table_id, family, generation);
+}
+
+/* What stands under the names of `records` now: perhaps they lost. */
+static void store_winners(struct writer *w,
+                          const struct at_catalog *catalog,
+                          const struct at_catalog_record *records,
+                          uint32_t count)
+{
+    uint32_t all = at_catalog_record_count(catalog);
+
+    for (uint32_t at = 0; at < all; at++) {
+        const struct at_catalog_record *winner = at_catalog_record_at(catalog, at);
+        uint32_t i = 0;
+        while (i < count && !same_name(winner, &records[i]))
+            i++;
+        if (i == count)
+            continue;
+        at_buf_clear(&w->meta_key);
+        at_buf_clear(&w->meta_value);
+        meta_catalog_key(&w->meta_key, winner);
+        enum at_code rc = at_catalog_record_encode(winner, &w->meta_value);
+        AT_ASSERT(rc == AT_OK); /* records are bounded by at_catalog_apply */
+        at_batch_put(w->round.batch, AT_SPACE_META, at_buf_slice(&w->meta_key),
+                     at_buf_slice(&w->meta_value));
+    }
+}
+
+static bool same_name(const struct at_catalog_record *a, const struct at_catalog_record *b)
+{
+    return a->kind == b->kind && a->table_generation == b->table_generation &&
+           at_slice_eq(a->name, b->name) && at_slice_eq(a->table, b->table);
+}
+
+static void remove_dead(struct writer *w,
+                        const struct at_catalog *old,
+                        const struct at_catalog *new,
+                        const struct at_catalog_record *r)
+{
+    uint64_t from = counter_of(old, r);
+    uint64_t to = counter_of(new, r);
+    uint32_t parent = 0;
+
+    if (r->kind == AT_CATALOG_PROFILE || to == from)
+        return;
+    if (r->kind == AT_CATALOG_FAMILY)
+        parent = at_local_ids_find(&w->ids, 0, r->table, r->table_generation);
+    if (r->kind == AT_CATALOG_FAMILY && parent == 0)
+        return; /* nothing was ever written to that table */
+    for (uint32_t i = 0; i < w->ids.count; i++) {
+        const struct at_local_id *item = &w->ids.items[i];
+        if (item->parent != parent || item->generation < from || item->generation >= to ||
+            !at_slice_eq(item->name, r->name))
+            continue;
+        if (parent == 0)
+            remove_data(w, item->id, 0);
+        else
+            remove_data(w, parent, item->id);
+    }
+}
+
+static uint64_t counter_of(const struct at_catalog *c, const struct at_catalog_record *r)
+{
+    switch (r->kind) {
+    case AT_CATALOG_TABLE:
+        return at_catalog_table_counter(c, r->name);
+    case AT_CATALOG_FAMILY:
+        return at_catalog_family_counter(c, r->table, r->table_generation, r->name);
+    case AT_CATALOG_PROFILE:
+        break;
+    }
+    return at_catalog_profile_counter(c, r->name);
+}
+
+/* Of a family, or (family_id 0) of a table with all its families and markers. What hides rows of a
+ * dead table is forgotten at the next start: readers of the round before may still need it. */
+static void remove_data(struct writer *w, uint32_t table_id, uint32_t family_id)
+{
+    uint8_t start[AT_KEY_PREFIX_BYTES] = {0};
+    uint8_t end[AT_KEY_PREFIX_BYTES] = {0};
+
+    at_put_be32(start, table_id);
+    at_put_be32(start + 4, family_id);
+    at_put_be32(end, family_id == 0 ? table_id + 1 : table_id);
+    at_put_be32(end + 4, family_id == 0 ? 0 : family_id + 1);
+    at_batch_delete_range(w->round.batch, AT_SPACE_CELLS, at_slice_make(start, sizeof(start)),
+                          at_slice_make(end, sizeof(end)));
+}
+
+static void drop_key(struct at_buf *out, uint32_t table_id, struct at_stamp stamp)
+{
+    uint8_t key[1 + 4 + AT_KEY_STAMP_BYTES] = {META_DROP};
+
+    at_put_be32(key + 1, table_id);
+    at_put_be64(key + 5, ~stamp.hlc);
+    at_put_be32(key + 13, ~stamp.origin.v);
+    append(out, key, sizeof(key));
+}
+
+void meta_drop_gone(void *ctx, uint32_t table_id, struct at_dropped_range drop)
+{
+    struct writer *w = ctx;
+
+    at_buf_clear(&w->meta_key);
+    drop_key(&w->meta_key, table_id, drop.stamp);
+    at_batch_delete(w->round.batch, AT_SPACE_META, at_buf_slice(&w->meta_key));
+}
+
+static void append(struct at_buf *out, const void *data, size_t len)
+{
+    enum at_code rc = at_buf_append(out, at_slice_make(data, len));
+
+    AT_ASSERT(rc == AT_OK); /* names are bounded, and so is the key */
+}
