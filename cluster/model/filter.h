@@ -71,9 +71,8 @@ struct at_filter;
 
 /* at_filter_compile checks the tree (forbidden forms and limits of the API, with field and reason
  * as production words them: "Error in field 'cells_per_row_limit_filter' : argument must be > 0")
- * and compiles its regexes. Filters that could make one cell into a hundred thousand are refused as
- * too complex. NULL root passes everything. The nodes and their bytes must outlive the filter. All
- * refusals are INVALID_ARGUMENT. A compiled filter is immutable: any thread. */
+ * and compiles its regexes. NULL root passes everything. The nodes and their bytes must outlive the
+ * filter. All refusals are INVALID_ARGUMENT. A compiled filter is immutable: any thread. */
 AT_MUST_USE enum at_code at_filter_compile(const struct at_filter_node *root,
                                            struct at_filter **ret_filter,
                                            struct at_error *reterr);
@@ -118,8 +117,10 @@ enum at_filter_next at_filter_run_push(struct at_filter_run *run,
 /* at_filter_run_end flushes what waited for the end of the row. */
 void at_filter_run_end(struct at_filter_run *run, at_filter_emit emit, void *ctx);
 
-/* at_filter_run_code: FAILED_PRECONDITION when the last row was too large (AT_ROW_READ_BYTES_MAX)
- * to be kept for its condition; nothing of it came out then. Ask after at_filter_run_end. */
+/* at_filter_run_code tells how the last row went; ask after at_filter_run_end. On failure not all
+ * of the row came out. FAILED_PRECONDITION: the row was too large (AT_ROW_READ_BYTES_MAX) to be
+ * kept for its condition. INVALID_ARGUMENT: interleaves made a hundred thousand copies of one cell.
+ */
 AT_MUST_USE enum at_code at_filter_run_code(const struct at_filter_run *run,
                                             struct at_error *reterr);
 

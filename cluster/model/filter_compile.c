@@ -5,10 +5,10 @@
 /* From the tree to the program, back to front: a filter is compiled when what follows it already
  * is, so that `next` is known and lower. Passing everything then needs no step at all.
  *
- * Interleaves in a chain multiply copies: a filter of the largest size could ask for 2^1000 of
- * each cell. What one cell can cost is therefore counted here, and refused beyond WORK_MAX. */
+ * Each level of conditions costs one more pass over the row; what the passes of one row may take
+ * together is bounded by WORK_MAX steps a cell. */
 
-#define WORK_MAX 100000
+#define WORK_MAX 1000000
 
 enum { PC_EMIT = 0, PC_DROP = 1 };
 
@@ -271,24 +271,19 @@ static enum at_code compile(struct at_filter *f,
     return at_fail(reterr, AT_INVALID_ARGUMENT, "Error in field 'filter' : unknown filter");
 }
 
-/* What one cell at the entry can do to a step. */
-struct load {
-    uint64_t visits;
-    uint32_t level; /* the highest of the conditions before it */
-};
-
-static void flow(struct load *to, uint64_t visits, uint32_t level)
+/* raise notes that conditions of `level` stand before the step. */
+static void raise(uint32_t *level, uint32_t to)
 {
-    to->visits += visits;
-    to->level = level > to->level ? level : to->level;
+    *level = to > *level ? to : *level;
 }
 
-/* pass_on spreads the load of step `pc` over those that follow it. A mark is below all steps of
- * its predicate and above both branches, so levels are known when they are needed. */
-static void pass_on(struct at_filter *f, uint32_t pc, const uint32_t *marks, struct load *loads)
+/* pass_on raises what follows step `pc`. A mark is below all steps of its predicate and above both
+ * branches, so levels are known when they are needed. A predicate that cannot reach its mark leaves
+ * the condition at level 1: it is false from the first pass on. */
+static void pass_on(struct at_filter *f, uint32_t pc, uint32_t *levels)
 {
     struct filter_step *s = &f->steps[pc];
-    struct load load = loads[pc];
+    uint32_t level = levels[pc];
 
     switch ((int)s->op) {
     case FILTER_EMIT:
@@ -296,52 +291,43 @@ static void pass_on(struct at_filter *f, uint32_t pc, const uint32_t *marks, str
         break;
     case FILTER_FAN:
         for (uint32_t i = 0; i < s->count; i++)
-            flow(&loads[f->branches[s->first + i]], load.visits, load.level);
-        break;
-    case FILTER_COND:
-        flow(&loads[s->next], load.visits, load.level);
-        flow(&loads[marks[s->index]], 0, load.level);
-        flow(&loads[s->first], load.visits, load.level);
-        flow(&loads[s->count], load.visits, load.level);
+            raise(&levels[f->branches[s->first + i]], level);
         break;
     case FILTER_MARK:
-        s->level = load.level + 1;
-        flow(&loads[s->first], 0, s->level);
-        flow(&loads[s->count], 0, s->level);
-        f->level_max = s->level > f->level_max ? s->level : f->level_max;
+        level = s->level = level + 1;
+        raise(&f->level_max, level);
+        raise(&levels[s->first], level);
+        raise(&levels[s->count], level);
+        break;
+    case FILTER_COND:
+        raise(&levels[s->first], level);
+        raise(&levels[s->count], level);
+        raise(&levels[s->next], level);
         break;
     default:
-        flow(&loads[s->next], load.visits, load.level);
+        raise(&levels[s->next], level);
         break;
     }
 }
 
-/* analyse finds the levels of the conditions and what a cell can cost. */
+/* analyse finds the levels of the conditions. */
 static enum at_code analyse(struct at_filter *f, struct at_error *reterr)
 {
-    AT_CLEANUP(at_free_ptr) struct load *loads = at_alloc(f->step_count * sizeof(*loads));
-    AT_CLEANUP(at_free_ptr) uint32_t *marks = at_alloc(f->cond_count * sizeof(*marks));
-    uint64_t work = 0;
+    AT_CLEANUP(at_free_ptr) uint32_t *levels = at_alloc(f->step_count * sizeof(*levels));
+    AT_CLEANUP(at_free_ptr) uint32_t *by_cond = at_alloc(f->cond_count * sizeof(*by_cond));
 
-    for (uint32_t pc = 0; pc < f->step_count; pc++) {
-        if (f->steps[pc].op == FILTER_MARK)
-            marks[f->steps[pc].index] = pc;
-    }
-    loads[f->entry].visits = 1;
+    f->tracks_columns |= f->cache_count > 0;
     for (uint32_t pc = f->step_count; pc-- > 0;) {
-        work += loads[pc].visits;
-        if (work > WORK_MAX)
-            break;
-        pass_on(f, pc, marks, loads);
+        pass_on(f, pc, levels);
+        if (f->steps[pc].op == FILTER_MARK)
+            by_cond[f->steps[pc].index] = f->steps[pc].level;
     }
-    if (work * (f->level_max + 1) > WORK_MAX)
-        return at_fail(reterr, AT_INVALID_ARGUMENT,
-                       "Error in field 'filter' : too complex, one cell can take %d steps or more",
-                       WORK_MAX);
     for (uint32_t pc = 0; pc < f->step_count; pc++) {
         if (f->steps[pc].op == FILTER_COND)
-            f->steps[pc].level = f->steps[marks[f->steps[pc].index]].level;
+            f->steps[pc].level = by_cond[f->steps[pc].index];
     }
-    f->tracks_columns |= f->cache_count > 0;
+    if ((uint64_t)f->step_count * f->level_max > WORK_MAX)
+        return at_fail(reterr, AT_INVALID_ARGUMENT,
+                       "Error in field 'condition' : too many conditions follow each other");
     return AT_OK;
 }

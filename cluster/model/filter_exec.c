@@ -40,6 +40,7 @@ at_filter_feed(struct at_filter_run *run, uint32_t pc, const struct at_cell *cel
         run->family_epoch += family;
         run->column_epoch += family || qualifier;
     }
+    run->copy_count = 0;
     return at_filter_exec(run, pc, cell);
 }
 
@@ -49,7 +50,10 @@ fan(struct at_filter_run *run, const struct filter_step *s, const struct at_cell
     const uint32_t *branches = run->filter->branches + s->first;
     enum at_filter_next weakest = AT_FILTER_SKIP_ROW;
 
-    for (uint32_t i = 0; i < s->count; i++) {
+    run->copy_count += s->count;
+    if (run->copy_count > FILTER_COPIES_MAX)
+        run->code = AT_INVALID_ARGUMENT;
+    for (uint32_t i = 0; i < s->count && run->code == AT_OK; i++) {
         enum at_filter_next hint = at_filter_exec(run, branches[i], cell);
         weakest = hint < weakest ? hint : weakest;
     }

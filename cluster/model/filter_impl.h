@@ -15,6 +15,10 @@
 #include "base/regex.h"
 #include "cluster/model/filter.h"
 
+/* Interleaves in a chain multiply copies: a filter of the largest size could ask for 2^1000 of each
+ * cell. One that makes more of a cell than this fails the read. */
+#define FILTER_COPIES_MAX 100000
+
 enum filter_op {
     FILTER_EMIT, /* put out */
     FILTER_DROP,
@@ -94,6 +98,7 @@ struct at_filter_run {
     uint32_t pass; /* 0 while the row comes in */
     uint32_t undecided;
     enum at_code code;
+    uint32_t copy_count; /* that fan-outs have made of the current cell */
     struct filter_counter *counters;
     struct filter_cache *caches;
     bool *row_passes;

@@ -154,6 +154,10 @@ enum at_code at_filter_run_code(const struct at_filter_run *run, struct at_error
 {
     if (run->code == AT_OK)
         return AT_OK;
+    if (run->code == AT_INVALID_ARGUMENT)
+        return at_fail(reterr, run->code,
+                       "Error in field 'interleave' : makes more than %d copies of a cell",
+                       FILTER_COPIES_MAX);
     return at_fail(reterr, run->code, "the filter's condition needs more than %zu bytes of the row",
                    AT_ROW_READ_BYTES_MAX);
 }
@@ -177,11 +181,11 @@ void at_filter_run_end(struct at_filter_run *run, at_filter_emit emit, void *ctx
     memset(run->conds, 0, f->cond_count * sizeof(run->conds[0]));
     run->emit = emit;
     run->ctx = ctx;
-    for (run->pass = 1; run->pass <= f->level_max + 1; run->pass++) {
+    for (run->pass = 1; run->pass <= f->level_max + 1 && run->code == AT_OK; run->pass++) {
         run->emitting = run->pass > f->level_max;
         run->undecided = run->emitting ? 1 : undecided(f, run->pass);
         reset_counters(run);
-        for (size_t i = 0; i < run->cell_count && run->undecided > 0; i++) {
+        for (size_t i = 0; i < run->cell_count && run->undecided > 0 && run->code == AT_OK; i++) {
             enum at_filter_next next = at_filter_feed(run, f->body, &run->cells[i]);
             if (next == AT_FILTER_SKIP_ROW)
                 break;

@@ -59,7 +59,7 @@ static const struct filter_case cases[] = {
     {"a row limit behind a sink does not bound it", "chain(inter(sink,all),limit:1)",
      "f:a@1=x f:a@1=x f:b@1=y", "f:a@1=x f:b@1=y"},
     {"a sink before a condition keeps the order of cells",
-     "chain(inter(chain(col:a,sink),all),cond(col:b,all,none))", "f:a@1=x f:a@1=x f:b@1=y",
+     "chain(inter(chain(col:b,sink),all),cond(col:b,all,none))", "f:a@1=x f:b@1=y f:b@1=y",
      "f:a@1=x f:b@1=y"},
 
     {"a condition that holds takes the true branch", "cond(col:a,fam:g,fam:f)",
@@ -79,6 +79,9 @@ static const struct filter_case cases[] = {
     {"conditions nest in branches", "cond(col:a,cond(col:z,all,limit:1),none)", "f:a@2000=2", NULL},
     {"a predicate counts no cell twice",
      "cond(chain(inter(cond(col:a,col:c,none),col:a),offset:3),limit:1,none)", "f:a@2000=2", NULL},
+    {"a predicate waits for the conditions inside it",
+     "cond(chain(inter(cond(col:c,col:a,none),col:b),limit:1,col:b),none,col:b)", "f:b@1000=3",
+     NULL},
     {"an interleave of a condition is in order",
      "inter(limit:2,cond(col:c,chain(offset:1,limit:2),none))",
      "f:a@2000=2 f:a@1000=1 f:a@1000=1 f:b@1000=3", NULL},
