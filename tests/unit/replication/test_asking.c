@@ -1,0 +1,133 @@
+#include "replication/asking.h"
+
+#include "base/clock.h"
+#include "support/test.h"
+
+#define S AT_S_NS
+#define MS AT_MS_NS
+
+static struct at_asking open_at(uint64_t now_ns)
+{
+    struct at_asking a;
+
+    at_asking_init(&a, now_ns);
+    assert_true(at_asking_due(&a, now_ns));
+    at_asking_begin(&a, now_ns);
+    return a;
+}
+
+static void asks_at_once_after_something_was_applied(void **state)
+{
+    (void)state;
+    struct at_asking a = open_at(S);
+
+    assert_false(at_asking_due(&a, 100 * S)); /* one question at a time */
+    at_asking_replied(&a, S + MS);
+    assert_false(at_asking_due(&a, 100 * S)); /* while it is applied as well */
+    at_asking_applied(&a, AT_ASKING_MOVED, S + 2 * MS);
+    assert_true(at_asking_due(&a, S + 2 * MS));
+}
+
+static void backs_off_from_50_ms_to_1_s_when_it_fails(void **state)
+{
+    (void)state;
+    static const uint64_t pauses_ms[] = {50, 100, 200, 400, 800, 1000, 1000};
+    struct at_asking a;
+    uint64_t now_ns = S;
+
+    at_asking_init(&a, now_ns);
+    for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(*pauses_ms); i++) {
+        at_asking_begin(&a, now_ns);
+        assert_false(at_asking_failed(&a, AT_UNAVAILABLE, now_ns));
+        assert_false(at_asking_due(&a, now_ns + pauses_ms[i] * MS - 1));
+        now_ns += pauses_ms[i] * MS;
+        assert_true(at_asking_due(&a, now_ns));
+    }
+    at_asking_begin(&a, now_ns);
+    at_asking_replied(&a, now_ns);
+    at_asking_applied(&a, AT_ASKING_MOVED, now_ns);
+    at_asking_begin(&a, now_ns);
+    (void)at_asking_failed(&a, AT_UNAVAILABLE, now_ns);
+    assert_true(at_asking_due(&a, now_ns + 50 * MS)); /* begins anew after a success */
+}
+
+static void backs_off_when_nothing_could_be_applied(void **state)
+{
+    (void)state;
+    struct at_asking a = open_at(S);
+
+    at_asking_replied(&a, S);
+    at_asking_applied(&a, AT_ASKING_STALLED, S);
+    assert_true(a.stalled);
+    assert_false(at_asking_due(&a, S + 49 * MS));
+    assert_true(at_asking_due(&a, S + 50 * MS));
+    at_asking_begin(&a, S + 50 * MS);
+    at_asking_replied(&a, S + 51 * MS);
+    at_asking_applied(&a, AT_ASKING_MOVED, S + 51 * MS);
+    assert_false(a.stalled);
+}
+
+static void early_empty_replies_make_no_busy_loop(void **state)
+{
+    (void)state;
+    struct at_asking a = open_at(S);
+
+    at_asking_replied(&a, S);
+    at_asking_applied(&a, AT_ASKING_EMPTY, S);
+    assert_false(at_asking_due(&a, S + 19 * MS));
+    assert_true(at_asking_due(&a, S + 20 * MS));
+
+    at_asking_begin(&a, S + 20 * MS);
+    at_asking_replied(&a, 2 * S); /* it waited at the donor */
+    at_asking_applied(&a, AT_ASKING_EMPTY, 2 * S);
+    assert_true(at_asking_due(&a, 2 * S));
+}
+
+static void waits_longer_after_deadlines_and_then_wants_a_new_socket(void **state)
+{
+    (void)state;
+    struct at_asking a;
+    uint64_t now_ns = S;
+    uint32_t before_ms = 0;
+
+    at_asking_init(&a, now_ns);
+    for (int i = 1; i <= 6; i++) {
+        uint32_t timeout_ms = at_asking_timeout_ms(&a, 1000);
+        assert_true(timeout_ms >= before_ms && timeout_ms <= 25000);
+        before_ms = timeout_ms;
+        at_asking_begin(&a, now_ns);
+        assert_int_equal(at_asking_failed(&a, AT_DEADLINE_EXCEEDED, now_ns), i % 3 == 0);
+        now_ns = a.due_ns;
+    }
+    assert_true(before_ms > at_asking_timeout_ms(&(struct at_asking){0}, 1000));
+    at_asking_begin(&a, now_ns);
+    at_asking_replied(&a, now_ns);
+    assert_int_equal(at_asking_timeout_ms(&a, 1000), 4000);
+}
+
+static void is_in_touch_only_by_good_replies(void **state)
+{
+    (void)state;
+    struct at_asking a = open_at(S);
+
+    assert_false(at_asking_in_touch(&a, S, 2 * S));
+    (void)at_asking_failed(&a, AT_INVALID_ARGUMENT, S);
+    assert_false(at_asking_in_touch(&a, S, 2 * S));
+    at_asking_begin(&a, 2 * S);
+    at_asking_replied(&a, 3 * S);
+    assert_true(at_asking_in_touch(&a, 5 * S, 2 * S));
+    assert_false(at_asking_in_touch(&a, 5 * S + 1, 2 * S));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(asks_at_once_after_something_was_applied),
+        cmocka_unit_test(backs_off_from_50_ms_to_1_s_when_it_fails),
+        cmocka_unit_test(backs_off_when_nothing_could_be_applied),
+        cmocka_unit_test(early_empty_replies_make_no_busy_loop),
+        cmocka_unit_test(waits_longer_after_deadlines_and_then_wants_a_new_socket),
+        cmocka_unit_test(is_in_touch_only_by_good_replies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
