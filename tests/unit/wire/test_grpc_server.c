@@ -1,0 +1,265 @@
+/* The server against clients that break the rules. */
+#include "support/grpc_fixture.h"
+#include "support/h2_raw.h"
+
+static const uint8_t HELLO[] = {0, 0, 0, 0, 5, 'h', 'e', 'l', 'l', 'o'};
+static const uint8_t TWO[] = {0, 0, 0, 0, 1, 'a', 0, 0, 0, 0, 1, 'b'};
+static const uint8_t HALF[] = {0, 0, 0, 0, 5, 'h', 'e'};
+static const uint8_t COMPRESSED[] = {1, 0, 0, 0, 1, 'x'};
+static const uint8_t BAD_FLAG[] = {7, 0, 0, 0, 1, 'x'};
+static const uint8_t HUGE_PREFIX[] = {0, 0x10, 0, 0, 1, 'x'};
+static const uint8_t PREFIX_PART[] = {0, 0};
+
+#define INIT(array)            \
+    {                          \
+        (array), sizeof(array) \
+    }
+#define BYTES(array) ((struct at_slice){(array), sizeof(array)})
+
+struct refusal_case {
+    const char *name;
+    struct h2_raw_request request;
+    struct at_slice body;
+    bool no_body;
+    const char *status;      /* HTTP */
+    const char *grpc_status; /* "": none */
+    const char *message_part;
+};
+
+static const struct refusal_case REFUSALS[] = {
+    {"answers a plain echo", {0}, INIT(HELLO), false, "200", "0", ""},
+    {"accepts +proto", {.type = "application/grpc+proto"}, INIT(HELLO), false, "200", "0", ""},
+    {"accepts identity",
+     {.name = "grpc-encoding", .value = "identity"},
+     INIT(HELLO),
+     false,
+     "200",
+     "0",
+     ""},
+    {"ignores a malformed timeout",
+     {.name = "grpc-timeout", .value = "soon"},
+     INIT(HELLO),
+     false,
+     "200",
+     "0",
+     ""},
+    {"refuses GET", {.method = "GET"}, INIT(HELLO), false, "405", "", ""},
+    {"refuses json", {.type = "application/json"}, INIT(HELLO), false, "415", "", ""},
+    {"refuses grpc-web", {.type = "application/grpc-web"}, INIT(HELLO), false, "415", "", ""},
+    {"names an unknown path", {.path = "/a/B"}, INIT(HELLO), false, "200", "12", "/a/B"},
+    {"refuses gzip",
+     {.name = "grpc-encoding", .value = "gzip"},
+     INIT(HELLO),
+     false,
+     "200",
+     "12",
+     "compressed"},
+    {"refuses a compressed message", {0}, INIT(COMPRESSED), false, "200", "12", "compressed"},
+    {"refuses an unknown flag", {0}, INIT(BAD_FLAG), false, "200", "13", "prefix"},
+    {"refuses a second message", {0}, INIT(TWO), false, "200", "12", "one request"},
+    {"refuses half a message", {0}, INIT(HALF), false, "200", "13", "no whole"},
+    {"refuses a part of a prefix", {0}, INIT(PREFIX_PART), false, "200", "13", "no whole"},
+    {"refuses no message", {0}, {NULL, 0}, true, "200", "13", "no whole"},
+    {"refuses a huge prefix", {0}, INIT(HUGE_PREFIX), false, "200", "8", "larger"},
+};
+#define REFUSAL_COUNT (sizeof(REFUSALS) / sizeof(REFUSALS[0]))
+
+static struct grpc_fixture fixture;
+static struct h2_raw raw;
+
+static int up(void **state)
+{
+    (void)state;
+    fixture_up(&fixture, 1);
+    h2_raw_open(&raw, h2_raw_dial(at_grpc_server_port(fixture.server)), 65535);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    h2_raw_close(&raw);
+    fixture_down(&fixture);
+    return 0;
+}
+
+static void a_request_gets_the_answer_it_deserves(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < REFUSAL_COUNT; i++) {
+        const struct refusal_case *c = &REFUSALS[i];
+        int32_t id = h2_raw_submit(&raw, &c->request, c->no_body ? NULL : &c->body);
+        h2_raw_wait_closed(&raw, id);
+        const struct h2_raw_stream *s = h2_raw_at(&raw, id);
+        if (!s->closed || strcmp(s->status, c->status) != 0 ||
+            strcmp(s->grpc_status, c->grpc_status) != 0 ||
+            !strstr(s->grpc_message, c->message_part))
+            fail_msg("%s: closed %d HTTP %s status %s %s", c->name, s->closed, s->status,
+                     s->grpc_status, s->grpc_message);
+        assert_int_equal(s->error_code, NGHTTP2_NO_ERROR);
+        if (strstr(s->grpc_message, "compressed"))
+            assert_string_equal(s->accept_encoding, "identity");
+    }
+}
+
+static void a_refused_request_that_goes_on_is_reset_after_its_answer(void **state)
+{
+    (void)state;
+    struct at_slice body = BYTES(HUGE_PREFIX);
+    raw.keep_open = true;
+    struct h2_raw_request request = {0};
+    int32_t id = h2_raw_submit(&raw, &request, &body);
+    h2_raw_wait_closed(&raw, id);
+    assert_true(h2_raw_at(&raw, id)->closed);
+    assert_string_equal(h2_raw_at(&raw, id)->grpc_status, "8");
+}
+
+static void too_much_metadata_is_refused(void **state)
+{
+    (void)state;
+    static char text[30000];
+    memset(text, 'v', sizeof(text) - 1);
+    struct at_slice body = BYTES(HELLO);
+    struct h2_raw_request request = {.name = "x-big", .value = text, .repeat = 2};
+    int32_t id = h2_raw_submit(&raw, &request, &body);
+    h2_raw_wait_closed(&raw, id);
+    assert_string_equal(h2_raw_at(&raw, id)->grpc_status, "0");
+    request.repeat = 3;
+    id = h2_raw_submit(&raw, &request, &body);
+    h2_raw_wait_closed(&raw, id);
+    assert_string_equal(h2_raw_at(&raw, id)->grpc_status, "8");
+}
+
+static void a_timeout_ends_a_call_that_no_client_gives_up(void **state)
+{
+    (void)state;
+    struct at_slice body = BYTES(HELLO);
+    struct h2_raw_request request = {.path = "/t.T/Hang", .name = "grpc-timeout", .value = "30m"};
+    int32_t id = h2_raw_submit(&raw, &request, &body);
+    h2_raw_wait_closed(&raw, id);
+    assert_string_equal(h2_raw_at(&raw, id)->grpc_status, "4");
+    assert_int_equal(atomic_load(&fixture.cancelled_count), 1);
+}
+
+static void a_timeout_ends_a_request_that_never_comes_whole(void **state)
+{
+    (void)state;
+    struct at_slice body = BYTES(HALF);
+    struct h2_raw_request request = {.name = "grpc-timeout", .value = "30m"};
+    raw.keep_open = true;
+    int32_t id = h2_raw_submit(&raw, &request, &body);
+    h2_raw_wait_closed(&raw, id);
+    assert_string_equal(h2_raw_at(&raw, id)->grpc_status, "4");
+}
+
+static void a_timeout_ends_a_stream_whose_window_is_shut(void **state)
+{
+    (void)state;
+    static const uint8_t STREAM[] = {0,   0,   0,   0,   10,  '1', '0', '0',
+                                     '0', '0', ' ', '1', '0', '0', '0'};
+    struct h2_raw shut;
+    struct at_slice body = BYTES(STREAM);
+    struct h2_raw_request request = {.path = "/t.T/Stream", .name = "grpc-timeout", .value = "50m"};
+    h2_raw_open(&shut, h2_raw_dial(at_grpc_server_port(fixture.server)), 0);
+    int32_t id = h2_raw_submit(&shut, &request, &body);
+    h2_raw_wait_closed(&shut, id);
+    assert_int_equal(h2_raw_at(&shut, id)->error_code, NGHTTP2_CANCEL);
+    assert_int_equal(atomic_load(&fixture.cancelled_count), 1);
+    assert_true(atomic_load(&fixture.pending_max) < 4 * FIXTURE_LOW_BYTES);
+    h2_raw_close(&shut);
+}
+
+static void streams_beyond_the_limit_are_refused(void **state)
+{
+    (void)state;
+    struct at_slice body = BYTES(HELLO);
+    struct h2_raw_request request = {.path = "/t.T/Hang"};
+    int32_t id = 0;
+    for (uint32_t i = 0; i < AT_GRPC_STREAMS_MAX; i++) {
+        id = h2_raw_submit(&raw, &request, &body);
+        (void)h2_raw_step(&raw, 0);
+    }
+    for (int i = 0; i < 500 && atomic_load(&fixture.hanging_count) < AT_GRPC_STREAMS_MAX; i++)
+        (void)h2_raw_step(&raw, 10);
+    assert_int_equal(atomic_load(&fixture.hanging_count), AT_GRPC_STREAMS_MAX);
+    request.path = "/t.T/Echo";
+    id = h2_raw_submit(&raw, &request, &body); /* nghttp2 holds it back until one has ended */
+    (void)nghttp2_submit_rst_stream(raw.session, 0, 1, NGHTTP2_CANCEL);
+    h2_raw_wait_closed(&raw, id);
+    assert_string_equal(h2_raw_at(&raw, id)->grpc_status, "0");
+}
+
+static void resetting_fast_ends_the_connection_not_the_server(void **state)
+{
+    (void)state;
+    static struct h2_raw flood;
+    struct at_slice body = BYTES(HELLO);
+    struct h2_raw_request request = {.path = "/t.T/Hang"};
+    for (int round = 0; round < 6 && !flood.goaway && !flood.eof; round++) {
+        if (flood.session)
+            h2_raw_close(&flood);
+        h2_raw_open(&flood, h2_raw_dial(at_grpc_server_port(fixture.server)), 65535);
+        for (int i = 0; i < 4000 && !flood.eof; i++) {
+            int32_t id = h2_raw_submit(&flood, &request, &body);
+            h2_raw_flush(&flood);
+            (void)nghttp2_submit_rst_stream(flood.session, 0, id, NGHTTP2_CANCEL);
+            (void)h2_raw_step(&flood, 0);
+        }
+    }
+    h2_raw_close(&flood);
+    int32_t id = h2_raw_submit(&raw, &(struct h2_raw_request){0}, &body);
+    h2_raw_wait_closed(&raw, id);
+    assert_string_equal(h2_raw_at(&raw, id)->grpc_status, "0");
+}
+
+static void bytes_that_are_not_http2_close_the_connection(void **state)
+{
+    (void)state;
+    static const char HTTP1[] = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+    char buf[512];
+    int fd = h2_raw_dial(at_grpc_server_port(fixture.server));
+    assert_int_equal(send(fd, HTTP1, strlen(HTTP1), MSG_NOSIGNAL), strlen(HTTP1));
+    while (recv(fd, buf, sizeof(buf), 0) > 0)
+        ;
+    (void)close(fd);
+    struct at_slice body = BYTES(HELLO);
+    int32_t id = h2_raw_submit(&raw, &(struct h2_raw_request){0}, &body);
+    h2_raw_wait_closed(&raw, id);
+    assert_string_equal(h2_raw_at(&raw, id)->grpc_status, "0");
+}
+
+static void a_taken_port_is_unavailable_and_named(void **state)
+{
+    (void)state;
+    char port[16];
+    struct at_grpc_server *server = NULL;
+    struct at_error error;
+    struct at_grpc_server_config config = {.host = "127.0.0.1",
+                                           .port = at_grpc_server_port(fixture.server),
+                                           .loops = &fixture.loop,
+                                           .loop_count = 1};
+    assert_int_equal(at_grpc_server_open(&config, &server, &error), AT_UNAVAILABLE);
+    (void)snprintf(port, sizeof(port), ":%u", (unsigned)config.port);
+    assert_non_null(strstr(error.msg, port));
+    config.host = "example";
+    assert_int_equal(at_grpc_server_open(&config, &server, &error), AT_UNAVAILABLE);
+    assert_null(server);
+}
+
+int main(void)
+{
+#define WITH_SERVER(f) cmocka_unit_test_setup_teardown(f, up, down)
+    const struct CMUnitTest tests[] = {
+        WITH_SERVER(a_request_gets_the_answer_it_deserves),
+        WITH_SERVER(a_refused_request_that_goes_on_is_reset_after_its_answer),
+        WITH_SERVER(too_much_metadata_is_refused),
+        WITH_SERVER(a_timeout_ends_a_call_that_no_client_gives_up),
+        WITH_SERVER(a_timeout_ends_a_request_that_never_comes_whole),
+        WITH_SERVER(a_timeout_ends_a_stream_whose_window_is_shut),
+        WITH_SERVER(streams_beyond_the_limit_are_refused),
+        WITH_SERVER(resetting_fast_ends_the_connection_not_the_server),
+        WITH_SERVER(bytes_that_are_not_http2_close_the_connection),
+        WITH_SERVER(a_taken_port_is_unavailable_and_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
