@@ -20,6 +20,10 @@ static enum at_code
 get_members(struct at_unpack *in, struct at_member_id *ret_members, uint32_t *ret_count);
 static enum at_code fields_decode(struct at_token *t, struct at_slice bytes);
 static bool contains(const struct at_member_id *list, uint32_t count, struct at_member_id id);
+static bool own_end_covered(struct at_member_id member,
+                            const struct at_vector_answer *own,
+                            const struct at_vector_answer *const *answers,
+                            uint32_t count);
 static bool all_there(const struct at_member_id *members,
                       const struct at_vector_answer *const *answers,
                       uint32_t count);
@@ -48,10 +52,14 @@ void at_token_note(struct at_token *t,
 {
     AT_ASSERT(t->asked_count < AT_MEMBERS_MAX);
     t->asked[t->asked_count++] = member;
-    if (answer == NULL || !answer->ready)
+    if (answer == NULL || !answer->ready) {
         t->not_reached[t->not_reached_count++] = member;
-    else
-        at_vector_merge(&t->positions, &answer->durable);
+        return;
+    }
+    at_vector_merge(&t->positions, &answer->durable);
+    /* A closed epoch ends where someone vouched, who perhaps is not reached now. */
+    for (uint32_t i = 0; i < answer->facts.vouch_count; i++)
+        (void)at_vector_raise(&t->positions, answer->facts.vouches[i].position);
 }
 
 enum at_code at_token_encode(const struct at_token *t, struct at_buf *out)
@@ -98,16 +106,31 @@ bool at_token_check(const struct at_token *t,
         if (!all_cover(cut(t->positions.items[i], answers, count), answers, count))
             return false;
 
-    /* Of a member that had no say when the token was made: all it has of its own by now. */
     for (uint32_t m = 0; m < count; m++) {
-        if (contains(t->asked, t->asked_count, members[m]) &&
-            !contains(t->not_reached, t->not_reached_count, members[m]))
-            continue;
-        const struct at_vector *v = &answers[m]->durable;
-        for (uint32_t i = 0; i < v->count; i++)
-            if (at_member_eq(v->items[i].origin, members[m]) &&
-                !all_cover(cut(v->items[i], answers, count), answers, count))
-                return false;
+        bool had_say = contains(t->asked, t->asked_count, members[m]) &&
+                       !contains(t->not_reached, t->not_reached_count, members[m]);
+        if (!had_say && !own_end_covered(members[m], answers[m], answers, count))
+            return false;
+    }
+    return true;
+}
+
+/* Of a member that had no say when the token was made: all it has of its own by now, and what
+ * others have of its closed epochs. */
+static bool own_end_covered(struct at_member_id member,
+                            const struct at_vector_answer *own,
+                            const struct at_vector_answer *const *answers,
+                            uint32_t count)
+{
+    for (uint32_t i = 0; i < own->durable.count; i++) {
+        struct at_position p = own->durable.items[i];
+        if (at_member_eq(p.origin, member) && !all_cover(cut(p, answers, count), answers, count))
+            return false;
+    }
+    for (uint32_t i = 0; i < own->facts.vouch_count; i++) {
+        struct at_position p = own->facts.vouches[i].position;
+        if (at_member_eq(p.origin, member) && !all_cover(cut(p, answers, count), answers, count))
+            return false;
     }
     return true;
 }

@@ -1,0 +1,578 @@
+#include "support/replica_model.h"
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "replication/replica_state.h"
+#include "support/test.h"
+
+#include <stdlib.h>
+
+#define ENCODED_MAX (1 << 20)
+
+static void birth(struct model *m, uint32_t node);
+static void log_push(struct model_log *log, struct model_entry e);
+static void put_record(void *ctx, struct at_slice key, struct at_slice value);
+static void disk_put(struct model_disk *d, const struct model_record *rec);
+static void disk_clear(struct model_disk *d);
+static void disk_merge(struct model_disk *to, struct model_disk *from);
+static void after(struct model *m, uint32_t node);
+static uint32_t take_run(struct model *m, uint32_t node, const struct at_run *run);
+static void apply(struct model *m, uint32_t node, struct at_position p, const struct at_entry *e);
+static uint32_t add_runs(struct model_node *n,
+                         const struct at_pull *pull,
+                         uint32_t max,
+                         uint32_t first,
+                         struct at_reply *reply,
+                         struct at_record_builder *builders);
+
+static uint32_t index_of(struct at_member_id id)
+{
+    assert_in_range(id.v, 1, MODEL_NODES_MAX);
+    return id.v - 1;
+}
+
+void model_init(struct model *m, uint32_t node_count, bool sync_commits)
+{
+    memset(m, 0, sizeof(*m));
+    m->node_count = node_count;
+    m->sync_commits = sync_commits;
+    m->now_ns = UINT64_C(1700000000) * 1000 * MODEL_MS;
+    m->next_request = 1;
+    m->next_id = 1;
+    for (uint32_t i = 0; i < node_count; i++) {
+        birth(m, i);
+        assert_int_equal(at_replica_start(m->nodes[i].replica, false, model_wall(m, i), NULL),
+                         AT_OK);
+        m->nodes[i].first_request = 1;
+        at_replica_view_init(&m->nodes[i].view);
+        model_commit(m, i, true);
+    }
+}
+
+void model_deinit(struct model *m)
+{
+    for (uint32_t i = 0; i < m->node_count; i++) {
+        struct model_node *n = &m->nodes[i];
+        at_replica_free(&n->replica);
+        at_replica_view_deinit(&n->view);
+        at_vector_deinit(&n->before);
+        disk_clear(&n->synced);
+        disk_clear(&n->pending);
+        for (uint32_t o = 0; o < MODEL_NODES_MAX; o++)
+            for (uint32_t e = 0; e < MODEL_EPOCHS_MAX; e++)
+                free(n->logs[o][e].entries);
+    }
+    for (uint32_t o = 0; o < MODEL_NODES_MAX; o++)
+        for (uint32_t e = 0; e < MODEL_EPOCHS_MAX; e++)
+            free(m->truth[o][e].entries);
+}
+
+static void birth(struct model *m, uint32_t node)
+{
+    struct at_member_id members[MODEL_NODES_MAX];
+
+    for (uint32_t i = 0; i < m->node_count; i++)
+        members[i].v = i + 1;
+    struct at_replica_config config = {.instance_id = 77,
+                                       .self = {node + 1},
+                                       .members = members,
+                                       .member_count = m->node_count,
+                                       .max_skew_ns = MODEL_SKEW_MS * MODEL_MS,
+                                       .reserve_step_ns = MODEL_SKEW_MS * MODEL_MS / 4,
+                                       .sync_commits = m->sync_commits};
+    m->nodes[node].replica = at_replica_new(&config);
+}
+
+struct at_replica *model_replica(struct model *m, uint32_t node)
+{
+    return m->nodes[node].replica;
+}
+
+uint64_t model_wall(const struct model *m, uint32_t node)
+{
+    return m->now_ns + (uint64_t)m->nodes[node].offset_ns;
+}
+
+bool model_write(struct model *m, uint32_t node, uint32_t ticks)
+{
+    struct model_node *n = &m->nodes[node];
+    uint64_t wall = model_wall(m, node);
+
+    if (at_replica_may_write(n->replica, wall, m->now_ns, NULL) != AT_OK)
+        return false;
+    uint64_t hlc = at_replica_issue(n->replica, ticks, wall);
+    assert_true(hlc > n->stamp_max);
+    assert_true(hlc > n->promise_max);
+    assert_true(hlc > n->replica->horizon);
+    n->stamp_max = hlc + ticks - 1;
+    struct at_position p = at_replica_append(n->replica, n->stamp_max);
+    struct model_entry e = {.id = m->next_id++, .hlc = hlc, .ticks = ticks};
+    assert_in_range(p.epoch, 1, MODEL_EPOCHS_MAX);
+    struct model_log *truth = &m->truth[node][p.epoch - 1];
+    assert_int_equal(p.seq, truth->count + 1); /* one number, one meaning */
+    log_push(truth, e);
+    log_push(&n->logs[node][p.epoch - 1], e);
+    model_commit(m, node, m->sync_commits);
+    return true;
+}
+
+void model_commit(struct model *m, uint32_t node, bool sync)
+{
+    struct model_node *n = &m->nodes[node];
+    size_t before = n->pending.count;
+
+    (void)at_replica_promise(n->replica, model_wall(m, node));
+    sync = at_replica_flush(n->replica, put_record, &n->pending) || sync || m->sync_commits;
+    n->record_count = n->pending.count - before;
+    if (sync) {
+        disk_merge(&n->synced, &n->pending);
+        for (uint32_t o = 0; o < m->node_count; o++)
+            for (uint32_t e = 0; e < MODEL_EPOCHS_MAX; e++)
+                n->logs[o][e].synced_count = n->logs[o][e].count;
+    }
+    at_replica_committed(n->replica, sync);
+    after(m, node);
+}
+
+bool model_idle(struct model *m, uint32_t node)
+{
+    struct model_node *n = &m->nodes[node];
+    bool commit = at_replica_promise(n->replica, model_wall(m, node));
+
+    if (commit)
+        model_commit(m, node, false);
+    else
+        after(m, node);
+    return commit;
+}
+
+void model_trim(struct model *m, uint32_t node)
+{
+    struct model_node *n = &m->nodes[node];
+
+    for (uint32_t i = 0; i < n->view.applied.count; i++) {
+        struct at_position p = n->view.applied.items[i];
+        uint64_t bound = at_replica_trim_bound(n->replica, p.origin, p.epoch);
+        p.seq = bound < p.seq ? bound : p.seq;
+        if (p.seq > 0)
+            at_replica_trimmed(n->replica, p);
+    }
+    model_commit(m, node, false);
+}
+
+void model_cap(struct model *m, uint32_t node, uint32_t origin, uint32_t epoch)
+{
+    struct model_node *n = &m->nodes[node];
+    struct at_position p = {.origin = {origin + 1}, .epoch = epoch};
+
+    p.seq = at_replica_cap_bound(n->replica, p.origin, epoch);
+    if (p.seq > 0)
+        at_replica_trimmed(n->replica, p);
+    model_commit(m, node, false);
+}
+
+/* The view is the new state; then the checks that hold after every step. */
+static void after(struct model *m, uint32_t node)
+{
+    struct model_node *n = &m->nodes[node];
+
+    at_replica_view_fill(n->replica, &n->view);
+    const struct at_positions_facts *f = &n->view.facts;
+    for (uint32_t i = 0; i < f->promise_count; i++)
+        if (f->promises[i].origin.v == node + 1 && f->promises[i].hlc > n->promise_max)
+            n->promise_max = f->promises[i].hlc;
+    for (uint32_t i = 0; i < n->before.count; i++) {
+        struct at_position p = n->before.items[i];
+        if (p.epoch >= at_positions_facts_first_open(f, p.origin))
+            assert_true(at_vector_get(&n->view.applied, p.origin, p.epoch) >= p.seq);
+    }
+    at_vector_copy(&n->before, &n->view.applied);
+    assert_true(at_vector_covers(&n->view.applied, &n->view.durable));
+}
+
+void model_pull(struct model *m, uint32_t node, struct at_buf *out)
+{
+    struct model_node *n = &m->nodes[node];
+    struct at_pull pull = {.request_id = m->next_request++,
+                           .instance_id = 77,
+                           .from = {node + 1},
+                           .incarnation = n->view.epoch,
+                           .applied = n->view.applied,
+                           .durable = n->view.durable,
+                           .facts = n->view.facts,
+                           .max_bytes = 1000000,
+                           .hlc = model_wall(m, node)};
+    assert_int_equal(at_pull_encode(&pull, out), AT_OK);
+}
+
+void model_answer(struct model *m,
+                  uint32_t donor,
+                  struct at_slice question,
+                  uint32_t entries_max,
+                  uint32_t first_origin,
+                  struct at_buf *out)
+{
+    struct model_node *n = &m->nodes[donor];
+    struct at_record_builder builders[MODEL_NODES_MAX * MODEL_EPOCHS_MAX] = {0};
+    struct at_run runs[MODEL_NODES_MAX * MODEL_EPOCHS_MAX];
+    struct at_gap gaps[MODEL_NODES_MAX * MODEL_EPOCHS_MAX];
+    struct at_arena arena;
+    struct at_message q;
+
+    at_arena_init(&arena, 4096);
+    assert_int_equal(at_message_decode(question, &arena, &q), AT_OK);
+    if (q.kind == AT_MESSAGE_CLOSE) {
+        struct at_close_answer *answer = AT_NEW(struct at_close_answer);
+        if (at_replica_on_close(n->replica, &q.u.close, answer) == AT_OK) {
+            model_commit(m, donor, true);
+            assert_int_equal(at_close_answer_encode(answer, out), AT_OK);
+        }
+        at_free(answer);
+    } else {
+        at_replica_on_pull(n->replica, &q.u.pull, m->now_ns);
+        after(m, donor);
+        struct at_reply reply = {.to_request = q.u.pull.request_id,
+                                 .instance_id = 77,
+                                 .from = {donor + 1},
+                                 .incarnation = n->view.epoch,
+                                 .hlc = model_wall(m, donor),
+                                 .runs = runs,
+                                 .gaps = gaps,
+                                 .ends_known = n->view.applied,
+                                 .facts = n->view.facts,
+                                 .member_count = 0};
+        uint32_t built = add_runs(n, &q.u.pull, entries_max, first_origin, &reply, builders);
+        assert_int_equal(at_reply_encode(&reply, out), AT_OK);
+        for (uint32_t i = 0; i < built; i++)
+            at_record_builder_deinit(&builders[i]);
+    }
+    at_message_deinit(&q);
+    at_arena_deinit(&arena);
+}
+
+/* Runs of what the asker lacks, origins in turn, at most `max` entries in all. */
+static uint32_t add_runs(struct model_node *n,
+                         const struct at_pull *pull,
+                         uint32_t max,
+                         uint32_t first,
+                         struct at_reply *reply,
+                         struct at_record_builder *builders)
+{
+    uint32_t built = 0;
+    uint32_t count = n->view.applied.count;
+
+    for (uint32_t k = 0; k < count; k++) {
+        struct at_position p = n->view.applied.items[(k + first) % count];
+        uint64_t base = at_vector_get(&n->view.base, p.origin, p.epoch);
+        uint64_t has = at_vector_get(&pull->applied, p.origin, p.epoch);
+        if (has >= p.seq || p.epoch < at_positions_facts_first_open(&pull->facts, p.origin))
+            continue;
+        if (has < base) {
+            p.seq = base;
+            reply->gaps[reply->gap_count++] = (struct at_gap){p};
+            continue;
+        }
+        const struct model_log *log = &n->logs[index_of(p.origin)][p.epoch - 1];
+        struct at_record_builder *b = &builders[built];
+        if (max == 0)
+            continue;
+        at_record_builder_init(b, ENCODED_MAX);
+        at_record_begin(b, has + 1);
+        for (uint64_t s = has + 1; s <= p.seq && max > 0; s++, max--) {
+            uint8_t id[8];
+            const struct model_entry *e = &log->entries[s - 1];
+            at_put_be64(id, e->id);
+            struct at_entry entry = {s, e->hlc, e->ticks, at_slice_make(id, 8)};
+            assert_int_equal(at_record_add(b, &entry), AT_OK);
+        }
+        reply->runs[reply->run_count++] = (struct at_run){p.origin, p.epoch, at_record_finish(b)};
+        built++;
+    }
+    return built;
+}
+
+int model_take(struct model *m, uint32_t node, struct at_slice answer)
+{
+    struct model_node *n = &m->nodes[node];
+    struct at_arena arena;
+    struct at_message a;
+    int applied = -1;
+    const char *why = NULL;
+
+    at_arena_init(&arena, 4096);
+    assert_int_equal(at_message_decode(answer, &arena, &a), AT_OK);
+    if (a.kind == AT_MESSAGE_CLOSE_ANSWER) {
+        bool was = n->view.closing;
+        at_replica_on_close_answer(n->replica, a.u.close_answer);
+        model_commit(m, node, false);
+        m->closed_count += was && !n->view.closing;
+        applied = 0;
+    } else if (a.u.reply.to_request >= n->first_request &&
+               at_replica_admit_reply(n->replica, &a.u.reply, &why)) {
+        applied = 0;
+        for (uint32_t i = 0; i < a.u.reply.run_count; i++)
+            applied += (int)take_run(m, node, &a.u.reply.runs[i]);
+        at_replica_merge_reply(n->replica, &a.u.reply, model_wall(m, node), m->now_ns);
+        model_commit(m, node, false);
+    }
+    at_message_deinit(&a);
+    at_arena_deinit(&arena);
+    return applied;
+}
+
+static uint32_t take_run(struct model *m, uint32_t node, const struct at_run *run)
+{
+    struct model_node *n = &m->nodes[node];
+    struct at_record_reader r;
+    struct at_entry e;
+    uint32_t applied = 0;
+
+    assert_int_equal(at_record_open(&r, run->record), AT_OK);
+    while (at_record_next(&r, &e) == AT_OK) {
+        struct at_position p = {run->origin, run->epoch, e.seq};
+        switch (at_replica_admit(n->replica, p, &e, model_wall(m, node))) {
+        case AT_ADMIT_APPLY:
+            apply(m, node, p, &e);
+            applied++;
+            break;
+        case AT_ADMIT_SKIP:
+            break;
+        case AT_ADMIT_PARK:
+            m->parked_count++;
+            return applied;
+        case AT_ADMIT_STOP:
+            return applied;
+        }
+    }
+    return applied;
+}
+
+static void apply(struct model *m, uint32_t node, struct at_position p, const struct at_entry *e)
+{
+    struct model_node *n = &m->nodes[node];
+    struct model_log *log = &n->logs[index_of(p.origin)][p.epoch - 1];
+    const struct model_log *truth = &m->truth[index_of(p.origin)][p.epoch - 1];
+    struct model_entry entry = {at_get_be64(e->payload.data), e->hlc, e->ticks};
+
+    assert_int_equal(p.seq, log->count + 1); /* in order, once, no gap */
+    assert_true(p.seq <= truth->count);
+    assert_int_equal(entry.id, truth->entries[p.seq - 1].id);
+    assert_true(e->hlc > n->replica->horizon); /* nothing at or below the horizon */
+    log_push(log, entry);
+    at_replica_apply(n->replica, p, e);
+    m->applied_count++;
+}
+
+int model_exchange(struct model *m, uint32_t node, uint32_t donor, uint32_t entries_max)
+{
+    struct at_buf question;
+    struct at_buf answer;
+
+    at_buf_init(&question, ENCODED_MAX);
+    at_buf_init(&answer, ENCODED_MAX);
+    model_pull(m, node, &question);
+    model_answer(m, donor, at_buf_slice(&question), entries_max, 0, &answer);
+    int applied = model_take(m, node, at_buf_slice(&answer));
+    at_buf_deinit(&question);
+    at_buf_deinit(&answer);
+    return applied;
+}
+
+void model_close(struct model *m, uint32_t node)
+{
+    struct at_member_id missing[AT_MEMBERS_MAX];
+    uint32_t count = 0;
+
+    if (!at_replica_closing(m->nodes[node].replica, missing, &count))
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        struct at_close close = {77, {node + 1}, m->nodes[node].view.epoch};
+        struct at_buf question;
+        struct at_buf answer;
+        if (m->nodes[index_of(missing[i])].replica == NULL)
+            continue;
+        at_buf_init(&question, ENCODED_MAX);
+        at_buf_init(&answer, ENCODED_MAX);
+        assert_int_equal(at_close_encode(&close, &question), AT_OK);
+        model_answer(m, index_of(missing[i]), at_buf_slice(&question), 0, 0, &answer);
+        if (answer.len > 0)
+            (void)model_take(m, node, at_buf_slice(&answer));
+        at_buf_deinit(&question);
+        at_buf_deinit(&answer);
+    }
+}
+
+void model_crash(struct model *m, uint32_t node)
+{
+    at_replica_free(&m->nodes[node].replica);
+}
+
+void model_start(struct model *m, uint32_t node, bool lose_tail)
+{
+    struct model_node *n = &m->nodes[node];
+
+    if (lose_tail)
+        disk_clear(&n->pending);
+    disk_merge(&n->synced, &n->pending);
+    for (uint32_t o = 0; o < m->node_count; o++)
+        for (uint32_t e = 0; e < MODEL_EPOCHS_MAX; e++) {
+            struct model_log *log = &n->logs[o][e];
+            if (lose_tail) {
+                m->lost_count += o == node ? log->count - log->synced_count : 0;
+                log->count = log->synced_count;
+            }
+            log->synced_count = log->count;
+        }
+    birth(m, node);
+    for (size_t i = 0; i < n->synced.count; i++) {
+        const struct model_record *rec = &n->synced.records[i];
+        assert_int_equal(at_replica_restore(n->replica, at_slice_make(rec->key, rec->key_len),
+                                            at_slice_make(rec->value, rec->value_len), NULL),
+                         AT_OK);
+    }
+    assert_int_equal(at_replica_start(n->replica, !m->sync_commits, model_wall(m, node), NULL),
+                     AT_OK);
+    n->first_request = m->next_request;
+    at_vector_deinit(&n->before);
+    at_replica_view_deinit(&n->view);
+    model_commit(m, node, true);
+    for (uint32_t i = 0; i < n->view.applied.count; i++) {
+        struct at_position p = n->view.applied.items[i];
+        assert_int_equal(p.seq, n->logs[index_of(p.origin)][p.epoch - 1].count);
+    }
+}
+
+uint64_t model_v(const struct model *m, uint32_t node, uint32_t origin, uint32_t epoch)
+{
+    return m->nodes[node].logs[origin][epoch - 1].count;
+}
+
+uint64_t model_horizon(const struct model *m, uint32_t node)
+{
+    return m->nodes[node].replica->horizon;
+}
+
+static void answers_of(struct model *m,
+                       uint32_t reached,
+                       struct at_vector_answer *answers,
+                       const struct at_vector_answer **ret_pointers)
+{
+    for (uint32_t i = 0; i < m->node_count; i++) {
+        ret_pointers[i] = NULL;
+        if ((reached >> i & 1) == 0 || m->nodes[i].replica == NULL)
+            continue;
+        model_commit(m, i, true); /* positions are synced before they are told */
+        const struct at_replica_view *v = &m->nodes[i].view;
+        answers[i] = (struct at_vector_answer){
+            .instance_id = 77,
+            .from = {i + 1},
+            .ready = v->mode == AT_MODE_READY && !v->closing && v->healthy,
+            .durable = v->durable,
+            .facts = v->facts,
+        };
+        for (uint32_t k = 0; k < v->member_count; k++)
+            answers[i].members[answers[i].member_count++] = v->members[k].id;
+        ret_pointers[i] = &answers[i];
+    }
+}
+
+void model_token(struct model *m, uint32_t reached, struct at_token *ret_token)
+{
+    static struct at_vector_answer answers[MODEL_NODES_MAX];
+    const struct at_vector_answer *pointers[MODEL_NODES_MAX];
+
+    answers_of(m, reached, answers, pointers);
+    at_token_init(ret_token);
+    ret_token->instance_id = 77;
+    for (uint32_t i = 0; i < m->node_count; i++)
+        at_token_note(ret_token, (struct at_member_id){i + 1}, pointers[i]);
+}
+
+bool model_check(struct model *m, uint32_t reached, const struct at_token *token)
+{
+    static struct at_vector_answer answers[MODEL_NODES_MAX];
+    const struct at_vector_answer *pointers[MODEL_NODES_MAX];
+    struct at_member_id members[MODEL_NODES_MAX];
+
+    answers_of(m, reached, answers, pointers);
+    for (uint32_t i = 0; i < m->node_count; i++)
+        members[i].v = i + 1;
+    return at_token_check(token, members, pointers, m->node_count);
+}
+
+void model_settle(struct model *m)
+{
+    for (int round = 0; round < 40; round++) {
+        uint64_t before = m->applied_count;
+        m->now_ns += 50 * MODEL_MS;
+        for (uint32_t i = 0; i < m->node_count; i++) {
+            (void)model_idle(m, i);
+            model_close(m, i);
+            for (uint32_t d = 0; d < m->node_count; d++)
+                if (d != i)
+                    (void)model_exchange(m, i, d, 1000);
+            model_trim(m, i);
+        }
+        if (m->applied_count == before && round > 25)
+            return;
+    }
+}
+
+static void log_push(struct model_log *log, struct model_entry e)
+{
+    if (log->count == log->cap) {
+        log->cap = log->cap == 0 ? 16 : log->cap * 2;
+        log->entries = realloc(log->entries, log->cap * sizeof(*log->entries));
+        assert_non_null(log->entries);
+    }
+    log->entries[log->count++] = e;
+}
+
+static void put_record(void *ctx, struct at_slice key, struct at_slice value)
+{
+    struct model_disk *d = ctx;
+    struct model_record rec = {.key_len = key.len, .value_len = value.len};
+
+    assert_true(key.len <= sizeof(rec.key));
+    memcpy(rec.key, key.data, key.len);
+    rec.value = malloc(value.len + 1);
+    assert_non_null(rec.value);
+    memcpy(rec.value, value.data, value.len);
+    if (d->count == d->cap) {
+        d->cap = d->cap == 0 ? 16 : d->cap * 2;
+        d->records = realloc(d->records, d->cap * sizeof(*d->records));
+        assert_non_null(d->records);
+    }
+    d->records[d->count++] = rec;
+}
+
+static void disk_put(struct model_disk *d, const struct model_record *rec)
+{
+    for (size_t i = 0; i < d->count; i++)
+        if (d->records[i].key_len == rec->key_len &&
+            memcmp(d->records[i].key, rec->key, rec->key_len) == 0) {
+            free(d->records[i].value);
+            d->records[i] = d->records[--d->count];
+            break;
+        }
+    if (rec->value_len > 0)
+        put_record(d, at_slice_make(rec->key, rec->key_len),
+                   at_slice_make(rec->value, rec->value_len));
+}
+
+static void disk_merge(struct model_disk *to, struct model_disk *from)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        disk_put(to, &from->records[i]);
+        free(from->records[i].value);
+    }
+    from->count = 0;
+}
+
+static void disk_clear(struct model_disk *d)
+{
+    for (size_t i = 0; i < d->count; i++)
+        free(d->records[i].value);
+    free(d->records);
+    *d = (struct model_disk){0};
+}
