@@ -258,6 +258,17 @@ void at_grpc_call_trailer(struct at_grpc_call *call, const char *name, struct at
         add_field(call, &call->trailers, own_nv(call, name, value));
 }
 
+bool at_grpc_call_has_header(const struct at_grpc_call *call, const char *name)
+{
+    struct at_slice wanted = at_slice_cstr(name);
+    for (size_t i = 0; i < call->headers.count; i++) {
+        const nghttp2_nv *nv = &call->headers.items[i];
+        if (at_slice_eq(at_slice_make(nv->name, nv->namelen), wanted))
+            return true;
+    }
+    return false;
+}
+
 /* Cuts off what was sent when that is at least as much as what would have to be moved. */
 static void compact(struct at_grpc_out *out)
 {

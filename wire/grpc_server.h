@@ -93,6 +93,8 @@ bool at_grpc_call_cancelled(const struct at_grpc_call *call);
  * raw bytes and is base64-encoded here. At most 16 of each. */
 void at_grpc_call_header(struct at_grpc_call *call, const char *name, struct at_slice value);
 void at_grpc_call_trailer(struct at_grpc_call *call, const char *name, struct at_slice value);
+/* at_grpc_call_has_header tells whether `name` was added to the initial metadata. */
+bool at_grpc_call_has_header(const struct at_grpc_call *call, const char *name);
 
 /* at_grpc_call_send queues one response message (copied). RESOURCE_EXHAUSTED when more than
  * AT_GRPC_MESSAGE_BYTES_MAX would wait. */

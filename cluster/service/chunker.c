@@ -24,8 +24,8 @@ enum {
 };
 
 #define WRAPPER_VALUE 1
-#define HEAD_BYTES_MAX 11   /* tag and length of a chunk */
-#define COMMIT_BYTES 3      /* commit_row, and a byte more of length */
+#define HEAD_BYTES_MAX 11 /* tag and length of a chunk */
+#define COMMIT_BYTES 3    /* commit_row, and a byte more of length */
 #define TAG(field, type) ((uint8_t)((field) << 3 | (type)))
 
 /* What one chunk says. */

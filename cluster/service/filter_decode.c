@@ -27,8 +27,7 @@ struct walk {
 
 static enum at_code decode_node(struct walk *w, const struct todo *t, struct at_error *reterr);
 static enum at_code decode_unknown(const struct todo *t, struct at_error *reterr);
-static enum at_code
-decode_flag(bool value, const char *field, struct at_error *reterr);
+static enum at_code decode_flag(bool value, const char *field, struct at_error *reterr);
 static void decode_column_range(const Google__Bigtable__V2__ColumnRange *in,
                                 struct at_filter_node *out);
 static void decode_value_range(const Google__Bigtable__V2__ValueRange *in,
@@ -158,8 +157,7 @@ static enum at_code decode_node(struct walk *w, const struct todo *t, struct at_
         decode_children(w, t, in->interleave->filters, in->interleave->n_filters);
         return AT_OK;
     case GOOGLE__BIGTABLE__V2__ROW_FILTER__FILTER_CONDITION: {
-        row_filter *const branches[] = {in->condition->predicate_filter,
-                                        in->condition->true_filter,
+        row_filter *const branches[] = {in->condition->predicate_filter, in->condition->true_filter,
                                         in->condition->false_filter};
         t->out->kind = AT_FILTER_CONDITION;
         decode_children(w, t, branches, 3);
@@ -182,8 +180,7 @@ static enum at_code decode_node(struct walk *w, const struct todo *t, struct at_
     }
 }
 
-static enum at_code
-decode_flag(bool value, const char *field, struct at_error *reterr)
+static enum at_code decode_flag(bool value, const char *field, struct at_error *reterr)
 {
     if (!value)
         return at_fail(reterr, AT_INVALID_ARGUMENT, "%s must be true if set", field);

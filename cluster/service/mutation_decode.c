@@ -48,10 +48,8 @@ enum at_code at_mutation_decode_list(Google__Bigtable__V2__Mutation *const *muta
     if (count == 0)
         return at_fail(reterr, AT_INVALID_ARGUMENT, "No mutations provided");
     if (count > AT_MUTATIONS_MAX)
-        return at_fail(reterr,
-                       AT_INVALID_ARGUMENT,
-                       "Too many mutations: at most %d are allowed, but got %zu",
-                       AT_MUTATIONS_MAX,
+        return at_fail(reterr, AT_INVALID_ARGUMENT,
+                       "Too many mutations: at most %d are allowed, but got %zu", AT_MUTATIONS_MAX,
                        count);
     struct at_mutation *items = AT_ARENA_ARRAY(arena, struct at_mutation, count);
     for (size_t i = 0; i < count; i++) {
@@ -86,8 +84,8 @@ enum at_code at_mutation_in_entry(struct at_error *error, size_t index)
 {
     char prefix[80];
 
-    (void)snprintf(prefix, sizeof(prefix), "Error in field 'Entry list' : Error in element #%zu : ",
-                   index);
+    (void)snprintf(prefix, sizeof(prefix),
+                   "Error in field 'Entry list' : Error in element #%zu : ", index);
     put_before(error, prefix, error->msg);
     return error->code;
 }
@@ -200,7 +198,8 @@ static enum at_code decode_cell_values(const struct element *e,
     if (!qualifier || qualifier->kind_case != GOOGLE__BIGTABLE__V2__VALUE__KIND_RAW_VALUE)
         return REFUSE(reterr, AT_INVALID_ARGUMENT, e->index, "%s",
                       "column_qualifier must be a raw_value");
-    if (!timestamp || timestamp->kind_case != GOOGLE__BIGTABLE__V2__VALUE__KIND_RAW_TIMESTAMP_MICROS)
+    if (!timestamp ||
+        timestamp->kind_case != GOOGLE__BIGTABLE__V2__VALUE__KIND_RAW_TIMESTAMP_MICROS)
         return REFUSE(reterr, AT_INVALID_ARGUMENT, e->index, "%s",
                       "timestamp must be a raw_timestamp_micros");
     out->qualifier = at_proto_bytes(qualifier->raw_value);

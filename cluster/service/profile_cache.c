@@ -24,7 +24,8 @@ void at_profile_cache_deinit(struct at_profile_cache *cache)
     pthread_mutex_destroy(&cache->lock);
 }
 
-static const struct at_profile_entry *find(const struct at_profile_cache *cache, struct at_slice id)
+static enum at_profile_found
+find(const struct at_profile_cache *cache, struct at_slice id, struct at_profile_grant *ret_grant)
 {
     uint32_t low = 0;
     uint32_t high = cache->count;
@@ -32,29 +33,30 @@ static const struct at_profile_entry *find(const struct at_profile_cache *cache,
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         int c = at_slice_cmp(cache->entries[middle].id, id);
-        if (c == 0)
-            return &cache->entries[middle];
+        if (c == 0) {
+            *ret_grant = cache->entries[middle].grant;
+            return AT_PROFILE_FOUND;
+        }
         if (c < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return NULL;
+    return AT_PROFILE_ABSENT;
 }
 
-bool at_profile_cache_find(struct at_profile_cache *cache,
-                           uint64_t version,
-                           struct at_slice id,
-                           struct at_profile_grant *ret_grant,
-                           bool *ret_stale)
+enum at_profile_found at_profile_cache_find(struct at_profile_cache *cache,
+                                            uint64_t version,
+                                            struct at_slice id,
+                                            struct at_profile_grant *ret_grant)
 {
+    enum at_profile_found found = AT_PROFILE_STALE;
+
     pthread_mutex_lock(&cache->lock);
-    *ret_stale = !cache->filled || cache->version != version;
-    const struct at_profile_entry *entry = *ret_stale ? NULL : find(cache, id);
-    if (entry)
-        *ret_grant = entry->grant;
+    if (cache->filled && cache->version == version)
+        found = find(cache, id, ret_grant);
     pthread_mutex_unlock(&cache->lock);
-    return entry != NULL;
+    return found;
 }
 
 static struct at_profile_grant
@@ -71,11 +73,9 @@ grant_of(struct at_slice fields, struct at_arena *arena, struct at_slice cluster
     };
 }
 
-void at_profile_cache_fill(struct at_profile_cache *cache,
-                           const struct at_catalog *catalog,
-                           struct at_slice cluster_id)
+static void
+fill(struct at_profile_cache *cache, const struct at_catalog *catalog, struct at_slice cluster_id)
 {
-    pthread_mutex_lock(&cache->lock);
     at_arena_reset(&cache->arena);
     cache->count = at_catalog_profile_count(catalog);
     cache->entries = AT_ARENA_ARRAY(&cache->arena, struct at_profile_entry, cache->count);
@@ -89,5 +89,17 @@ void at_profile_cache_fill(struct at_profile_cache *cache,
     }
     cache->version = at_catalog_profiles_version(catalog);
     cache->filled = true;
+}
+
+enum at_profile_found at_profile_cache_refill(struct at_profile_cache *cache,
+                                              const struct at_catalog *catalog,
+                                              struct at_slice cluster_id,
+                                              struct at_slice id,
+                                              struct at_profile_grant *ret_grant)
+{
+    pthread_mutex_lock(&cache->lock);
+    fill(cache, catalog, cluster_id);
+    enum at_profile_found found = find(cache, id, ret_grant);
     pthread_mutex_unlock(&cache->lock);
+    return found;
 }

@@ -28,17 +28,21 @@ struct at_profile_cache {
 void at_profile_cache_init(struct at_profile_cache *cache);
 void at_profile_cache_deinit(struct at_profile_cache *cache);
 
-/* at_profile_cache_find looks `id` up. False: it is not there. *ret_stale: the cache is of another
- * version and has to be filled first. Any thread. */
-bool at_profile_cache_find(struct at_profile_cache *cache,
-                           uint64_t version,
-                           struct at_slice id,
-                           struct at_profile_grant *ret_grant,
-                           bool *ret_stale);
+enum at_profile_found { AT_PROFILE_ABSENT, AT_PROFILE_FOUND, AT_PROFILE_STALE };
 
-/* at_profile_cache_fill takes the profiles of a catalog; one that cannot be read serves nowhere. */
-void at_profile_cache_fill(struct at_profile_cache *cache,
-                           const struct at_catalog *catalog,
-                           struct at_slice cluster_id);
+/* at_profile_cache_find looks `id` up. STALE: the cache does not hold the profiles of `version`, so
+ * that it has to be filled. Any thread. */
+enum at_profile_found at_profile_cache_find(struct at_profile_cache *cache,
+                                            uint64_t version,
+                                            struct at_slice id,
+                                            struct at_profile_grant *ret_grant);
+
+/* at_profile_cache_refill takes the profiles of a catalog and then looks `id` up: never STALE. A
+ * profile that cannot be read serves nowhere. Any thread. */
+enum at_profile_found at_profile_cache_refill(struct at_profile_cache *cache,
+                                              const struct at_catalog *catalog,
+                                              struct at_slice cluster_id,
+                                              struct at_slice id,
+                                              struct at_profile_grant *ret_grant);
 
 #endif

@@ -13,6 +13,7 @@
 
 struct at_survey;
 struct at_spread_wait;
+struct at_service_state;
 struct at_link_status;
 
 struct at_service_member {
@@ -50,11 +51,11 @@ struct at_service {
     uint16_t peer_port;
     const struct at_service_member *members; /* of the instance, self included */
     uint32_t member_count;
-    uint64_t process_id; /* random, per start */
     struct at_service_port port;
     _Atomic bool draining;
     uint8_t response_params[128]; /* serialized ResponseParams of this cluster */
     size_t response_params_size;
+    struct at_service_state *state; /* made by at_service_methods */
 };
 
 /* All methods this cluster serves, to be given to the gRPC server. The array lives as long as the

@@ -1,5 +1,7 @@
 #include "cluster/service/state.h"
 
+#include <stdatomic.h>
+
 #include "base/alloc.h"
 #include "base/assert.h"
 
@@ -40,9 +42,8 @@ static struct at_lane *find(struct at_service_state *state, const struct at_loop
     return NULL;
 }
 
-struct at_lane *at_service_lane(struct at_service_state *state,
-                                struct at_store *store,
-                                struct at_loop *loop)
+struct at_lane *
+at_service_lane(struct at_service_state *state, struct at_store *store, struct at_loop *loop)
 {
     struct at_lane *lane = find(state, loop);
 

@@ -19,8 +19,7 @@ struct at_service_state *at_service_state_new(void);
 void at_service_state_free(struct at_service_state **state);
 
 /* at_service_lane returns the lane of a loop, made when it is first asked for. */
-struct at_lane *at_service_lane(struct at_service_state *state,
-                                struct at_store *store,
-                                struct at_loop *loop);
+struct at_lane *
+at_service_lane(struct at_service_state *state, struct at_store *store, struct at_loop *loop);
 
 #endif
