@@ -15,8 +15,10 @@
      BIT(PULL_APPLIED) | BIT(PULL_DURABLE))
 #define REPLY_NEEDED \
     (BIT(REPLY_TO_REQUEST) | BIT(REPLY_INSTANCE) | BIT(REPLY_FROM) | BIT(REPLY_INCARNATION))
-#define CLOSE_NEEDED (BIT(SMALL_INSTANCE) | BIT(SMALL_ORIGIN) | BIT(SMALL_INCARNATION))
-#define CLOSE_ANSWER_NEEDED (CLOSE_NEEDED | BIT(SMALL_FROM) | BIT(SMALL_POSITIONS))
+#define CLOSE_NEEDED \
+    (BIT(SMALL_INSTANCE) | BIT(SMALL_ORIGIN) | BIT(SMALL_INCARNATION) | BIT(SMALL_ROUND))
+#define CLOSE_ANSWER_NEEDED \
+    (CLOSE_NEEDED | BIT(SMALL_FROM) | BIT(SMALL_FROM_INCARNATION) | BIT(SMALL_POSITIONS))
 #define VECTOR_NEEDED (BIT(SMALL_INSTANCE) | BIT(SMALL_FROM))
 #define VECTOR_ANSWER_NEEDED (VECTOR_NEEDED | BIT(SMALL_READY) | BIT(SMALL_DURABLE))
 
@@ -37,6 +39,7 @@ static enum at_code close_answer_field(struct decoder *d, struct at_message *m, 
 static enum at_code vector_field(struct decoder *d, struct at_message *m, uint64_t key);
 static enum at_code vector_answer_field(struct decoder *d, struct at_message *m, uint64_t key);
 static enum at_code refused_field(struct decoder *d, struct at_message *m, uint64_t key);
+static enum at_code known_decode(struct at_unpack *in, struct at_close *close);
 static enum at_code member(struct at_unpack *in, struct at_member_id *ret_id);
 static enum at_code
 members_decode(struct at_unpack *in, struct at_member_id *ret_ids, uint32_t *ret_count);
@@ -213,6 +216,10 @@ static enum at_code close_field(struct decoder *d, struct at_message *m, uint64_
         return member(&d->in, &m->u.close.origin);
     case SMALL_INCARNATION:
         return at_unpack_u32(&d->in, &m->u.close.incarnation);
+    case SMALL_ROUND:
+        return at_unpack_u32(&d->in, &m->u.close.round);
+    case SMALL_KNOWN:
+        return known_decode(&d->in, &m->u.close);
     default:
         return at_unpack_skip(&d->in);
     }
@@ -232,6 +239,10 @@ static enum at_code close_answer_field(struct decoder *d, struct at_message *m, 
         return member(&d->in, &a->origin);
     case SMALL_INCARNATION:
         return at_unpack_u32(&d->in, &a->incarnation);
+    case SMALL_ROUND:
+        return at_unpack_u32(&d->in, &a->round);
+    case SMALL_FROM_INCARNATION:
+        return at_unpack_u32(&d->in, &a->from_incarnation);
     case SMALL_POSITIONS:
         AT_TRY(at_unpack_array(&d->in, AT_EPOCHS_MAX * 3, &numbers));
         if (numbers % 3 != 0)
@@ -243,6 +254,21 @@ static enum at_code close_answer_field(struct decoder *d, struct at_message *m, 
     default:
         return at_unpack_skip(&d->in);
     }
+}
+
+static enum at_code known_decode(struct at_unpack *in, struct at_close *close)
+{
+    uint32_t numbers = 0;
+
+    AT_TRY(at_unpack_array(in, AT_MEMBERS_MAX * 2, &numbers));
+    if (numbers % 2 != 0)
+        return AT_INVALID_ARGUMENT;
+    close->known_count = numbers / 2;
+    for (uint32_t i = 0; i < close->known_count; i++) {
+        AT_TRY(member(in, &close->known[i].member));
+        AT_TRY(at_unpack_u32(in, &close->known[i].incarnation));
+    }
+    return AT_OK;
 }
 
 static enum at_code vector_field(struct decoder *d, struct at_message *m, uint64_t key)

@@ -69,16 +69,29 @@ struct at_reply {
     bool more; /* max_bytes cut it: ask again at once */
 };
 
+/* A process of `member` older than `incarnation` has lost its tail: its replies are void. */
+struct at_incarnation {
+    struct at_member_id member;
+    uint32_t incarnation;
+};
+
+/* Made by at_replica_close_ask. `known` is what the origin knows of the other members: one that
+ * lost its tail as well may have replies on their way that hold more than it can vouch for. */
 struct at_close {
     uint64_t instance_id;
     struct at_member_id origin;
     uint32_t incarnation;
+    uint32_t round; /* grows when `known` does; only answers to the last round count */
+    uint32_t known_count;
+    struct at_incarnation known[AT_MEMBERS_MAX];
 };
 struct at_close_answer {
     uint64_t instance_id;
     struct at_member_id from;
+    uint32_t from_incarnation;
     struct at_member_id origin;
     uint32_t incarnation; /* as asked */
+    uint32_t round;       /* as asked */
     struct at_position positions[AT_EPOCHS_MAX];
     uint32_t position_count;
 };

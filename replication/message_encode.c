@@ -57,20 +57,31 @@ enum at_code at_reply_encode(const struct at_reply *m, struct at_buf *out)
 
 enum at_code at_close_encode(const struct at_close *m, struct at_buf *out)
 {
-    AT_TRY(head(out, AT_MESSAGE_CLOSE, 3));
+    AT_ASSERT(m->known_count <= AT_MEMBERS_MAX);
+    AT_TRY(head(out, AT_MESSAGE_CLOSE, 5));
     AT_TRY(put_u64(out, SMALL_INSTANCE, m->instance_id));
     AT_TRY(put_u64(out, SMALL_ORIGIN, m->origin.v));
-    return put_u64(out, SMALL_INCARNATION, m->incarnation);
+    AT_TRY(put_u64(out, SMALL_INCARNATION, m->incarnation));
+    AT_TRY(put_u64(out, SMALL_ROUND, m->round));
+    AT_TRY(at_pack_u64(out, SMALL_KNOWN));
+    AT_TRY(at_pack_array(out, m->known_count * 2));
+    for (uint32_t i = 0; i < m->known_count; i++) {
+        AT_TRY(at_pack_u64(out, m->known[i].member.v));
+        AT_TRY(at_pack_u64(out, m->known[i].incarnation));
+    }
+    return AT_OK;
 }
 
 enum at_code at_close_answer_encode(const struct at_close_answer *m, struct at_buf *out)
 {
     AT_ASSERT(m->position_count <= AT_EPOCHS_MAX);
-    AT_TRY(head(out, AT_MESSAGE_CLOSE_ANSWER, 5));
+    AT_TRY(head(out, AT_MESSAGE_CLOSE_ANSWER, 7));
     AT_TRY(put_u64(out, SMALL_INSTANCE, m->instance_id));
     AT_TRY(put_u64(out, SMALL_FROM, m->from.v));
     AT_TRY(put_u64(out, SMALL_ORIGIN, m->origin.v));
     AT_TRY(put_u64(out, SMALL_INCARNATION, m->incarnation));
+    AT_TRY(put_u64(out, SMALL_ROUND, m->round));
+    AT_TRY(put_u64(out, SMALL_FROM_INCARNATION, m->from_incarnation));
     return put_positions(out, SMALL_POSITIONS, m->positions, m->position_count);
 }
 

@@ -47,7 +47,10 @@ enum small_key {
     SMALL_DURABLE,
     SMALL_FACTS,
     SMALL_MEMBERS,
-    SMALL_REASON
+    SMALL_REASON,
+    SMALL_ROUND,
+    SMALL_KNOWN,
+    SMALL_FROM_INCARNATION
 };
 
 #endif

@@ -138,6 +138,10 @@ bool at_replica_closing(const struct at_replica *r,
                         struct at_member_id *ret_missing,
                         uint32_t *ret_count);
 
+/* at_replica_close_ask makes the CLOSE to send to the missing ones (again from time to time: what
+ * it says changes with the answers). */
+void at_replica_close_ask(const struct at_replica *r, struct at_close *ret_close);
+
 /* --- promises, trimming --- */
 
 /* at_replica_promise renews the own promise (rule 16); also to be called a few times a second when

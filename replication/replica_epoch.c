@@ -5,13 +5,17 @@
  *
  *     open_epoch      epoch e begins, [sync] before its first write; no promise
  *     CLOSE           each member raises min_incarnation to e, [sync], and vouches for what it has
- *                     of the older epochs; replies of the old process are dropped from then on
+ *                     of the older epochs; replies of the old process are dropped from then on.
+ *                     A voucher that lost its own tail says so by its incarnation: all are asked
+ *                     again with it, so that nobody takes a reply of its old process after having
+ *                     vouched (it may hold more than anyone vouched for)
  *     all answered    the vouches become facts, [sync]; promises go on and list the old epochs
  *     trimmed, acked  all members have an old epoch durably and its log is gone: it leaves the
  *                     vectors (first_open moves), its end is kept
  *
  * Vouches of a closing under way are kept apart: as facts they would make the epoch look closed. */
 
+static bool raise_incarnation(struct at_origin *o, uint32_t incarnation);
 static uint32_t first_open_of(const struct at_replica *r, struct at_member_id origin);
 static bool
 has_durably(const struct at_replica *r, uint32_t member, uint32_t origin, struct at_position p);
@@ -28,6 +32,7 @@ bool at_replica_open_epoch(struct at_replica *r, uint32_t epoch)
     r->epoch = epoch;
     r->seq = 0;
     r->answered = 0;
+    r->close_round++;
     r->promise.hlc = 0;
     for (uint32_t i = 0; i < r->origin_count; i++)
         r->peers[i].acked_seq = 0;
@@ -57,16 +62,20 @@ enum at_code at_replica_on_close(struct at_replica *r,
     struct at_origin *o = &r->origins[at];
     if (close->incarnation < o->min_incarnation)
         return AT_FAILED_PRECONDITION;
-    if (close->incarnation > o->min_incarnation) {
-        o->min_incarnation = close->incarnation;
-        o->dirty = true;
+    raise_incarnation(o, close->incarnation);
+    for (uint32_t i = 0; i < close->known_count; i++) {
+        uint32_t other = at_replica_find_origin(r, close->known[i].member);
+        if (other != AT_NO_ORIGIN && other != r->self_index)
+            raise_incarnation(&r->origins[other], close->known[i].incarnation);
     }
     r->need_sync = true;
 
     ret_answer->instance_id = r->instance_id;
     ret_answer->from = r->self;
+    ret_answer->from_incarnation = r->epoch;
     ret_answer->origin = close->origin;
     ret_answer->incarnation = close->incarnation;
+    ret_answer->round = close->round;
     ret_answer->position_count = 0;
     for (uint32_t i = 0; i < r->applied.count; i++) {
         const struct at_position *p = &r->applied.items[i];
@@ -84,8 +93,16 @@ void at_replica_on_close_answer(struct at_replica *r, const struct at_close_answ
     if (answer->instance_id != r->instance_id || !at_member_eq(answer->origin, r->self) ||
         answer->incarnation != r->epoch || r->closed_below == r->epoch)
         return;
-    if (from == AT_NO_ORIGIN || from == r->self_index || !at_replica_is_active(r, from) ||
-        (r->answered >> from & 1) != 0)
+    if (from == AT_NO_ORIGIN || from == r->self_index || !at_replica_is_active(r, from))
+        return;
+    if (answer->from_incarnation > 1 &&
+        raise_incarnation(&r->origins[from], answer->from_incarnation)) {
+        r->close_round++;
+        r->answered = 0;
+        at_positions_facts_clear(&r->closing);
+        return;
+    }
+    if (answer->round != r->close_round || (r->answered >> from & 1) != 0)
         return;
     r->answered |= UINT32_C(1) << from;
     for (uint32_t e = r->origins[r->self_index].first_open; e < r->epoch; e++) {
@@ -117,6 +134,22 @@ void at_replica_close_when_answered(struct at_replica *r)
     r->closed_below = r->epoch;
     r->dirty |= AT_DIRTY_EPOCH;
     r->need_sync = true;
+}
+
+void at_replica_close_ask(const struct at_replica *r, struct at_close *ret_close)
+{
+    *ret_close = (struct at_close){.instance_id = r->instance_id,
+                                   .origin = r->self,
+                                   .incarnation = r->epoch,
+                                   .round = r->close_round};
+    for (uint32_t i = 0; i < r->origin_count; i++) {
+        const struct at_origin *o = &r->origins[i];
+        if (i == r->self_index || !at_replica_is_active(r, i) || o->min_incarnation < 2)
+            continue;
+        if (ret_close->known_count < AT_MEMBERS_MAX)
+            ret_close->known[ret_close->known_count++] =
+                (struct at_incarnation){o->id, o->min_incarnation};
+    }
 }
 
 bool at_replica_closing(const struct at_replica *r,
@@ -188,6 +221,15 @@ void at_replica_trimmed(struct at_replica *r, struct at_position base)
 {
     if (base.epoch >= first_open_of(r, base.origin))
         (void)at_vector_raise(&r->base, base);
+}
+
+static bool raise_incarnation(struct at_origin *o, uint32_t incarnation)
+{
+    if (incarnation <= o->min_incarnation)
+        return false;
+    o->min_incarnation = incarnation;
+    o->dirty = true;
+    return true;
 }
 
 static uint32_t first_open_of(const struct at_replica *r, struct at_member_id origin)

@@ -56,8 +56,9 @@ struct at_replica {
 
     uint32_t epoch;
     uint64_t seq;
-    uint32_t closed_below;             /* own epochs below are closed; epoch: none waits */
-    uint32_t answered;                 /* bits by index: who answered the CLOSE of this epoch */
+    uint32_t closed_below; /* own epochs below are closed; epoch: none waits */
+    uint32_t answered;     /* bits by index: who answered the CLOSE of this epoch */
+    uint32_t close_round;
     struct at_positions_facts closing; /* their vouches */
 
     struct at_vector applied;

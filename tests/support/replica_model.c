@@ -11,6 +11,7 @@
 
 static void birth(struct model *m, uint32_t node);
 static void log_push(struct model_log *log, struct model_entry e);
+static void close_once(struct model *m, uint32_t node);
 static void put_record(void *ctx, struct at_slice key, struct at_slice value);
 static void disk_put(struct model_disk *d, const struct model_record *rec);
 static void disk_clear(struct model_disk *d);
@@ -380,17 +381,24 @@ int model_exchange(struct model *m, uint32_t node, uint32_t donor, uint32_t entr
 
 void model_close(struct model *m, uint32_t node)
 {
+    for (int round = 0; round < MODEL_NODES_MAX; round++)
+        close_once(m, node);
+}
+
+static void close_once(struct model *m, uint32_t node)
+{
     struct at_member_id missing[AT_MEMBERS_MAX];
     uint32_t count = 0;
 
     if (!at_replica_closing(m->nodes[node].replica, missing, &count))
         return;
     for (uint32_t i = 0; i < count; i++) {
-        struct at_close close = {77, {node + 1}, m->nodes[node].view.epoch};
+        struct at_close close;
         struct at_buf question;
         struct at_buf answer;
         if (m->nodes[index_of(missing[i])].replica == NULL)
             continue;
+        at_replica_close_ask(m->nodes[node].replica, &close);
         at_buf_init(&question, ENCODED_MAX);
         at_buf_init(&answer, ENCODED_MAX);
         assert_int_equal(at_close_encode(&close, &question), AT_OK);

@@ -74,8 +74,10 @@ static void encode(struct fixture *f, enum at_message_kind kind)
                              .more = true};
     struct at_close_answer answer = {.instance_id = 2,
                                      .from = {7},
+                                     .from_incarnation = 8,
                                      .origin = {1},
                                      .incarnation = 4,
+                                     .round = 2,
                                      .positions = {{{1}, 1, 9}, {{1}, 2, 0}},
                                      .position_count = 2};
     struct at_vector_answer vector_answer = {.instance_id = 2,
@@ -96,7 +98,13 @@ static void encode(struct fixture *f, enum at_message_kind kind)
         rc = at_reply_encode(&reply, &f->out);
         break;
     case AT_MESSAGE_CLOSE:
-        rc = at_close_encode(&(struct at_close){2, {1}, 4}, &f->out);
+        rc = at_close_encode(&(struct at_close){.instance_id = 2,
+                                                .origin = {1},
+                                                .incarnation = 4,
+                                                .round = 3,
+                                                .known_count = 1,
+                                                .known = {{{5}, 6}}},
+                             &f->out);
         break;
     case AT_MESSAGE_CLOSE_ANSWER:
         rc = at_close_answer_encode(&answer, &f->out);
@@ -181,12 +189,18 @@ static void the_small_messages_come_out_as_they_went_in(void **state)
     assert_int_equal(at_message_decode(at_buf_slice(&f->out), &f->arena, &m), AT_OK);
     assert_int_equal(m.u.close.origin.v, 1);
     assert_int_equal(m.u.close.incarnation, 4);
+    assert_int_equal(m.u.close.round, 3);
+    assert_int_equal(m.u.close.known_count, 1);
+    assert_int_equal(m.u.close.known[0].member.v, 5);
+    assert_int_equal(m.u.close.known[0].incarnation, 6);
 
     encode(f, AT_MESSAGE_CLOSE_ANSWER);
     assert_int_equal(at_message_decode(at_buf_slice(&f->out), &f->arena, &m), AT_OK);
     assert_int_equal(m.u.close_answer->position_count, 2);
     assert_int_equal(m.u.close_answer->positions[0].seq, 9);
     assert_int_equal(m.u.close_answer->from.v, 7);
+    assert_int_equal(m.u.close_answer->from_incarnation, 8);
+    assert_int_equal(m.u.close_answer->round, 2);
 
     encode(f, AT_MESSAGE_VECTOR);
     assert_int_equal(at_message_decode(at_buf_slice(&f->out), &f->arena, &m), AT_OK);
@@ -246,7 +260,8 @@ static void no_changed_byte_makes_the_decoder_misbehave(void **state)
 
 static void fields_of_later_versions_are_skipped(void **state)
 {
-    static const uint8_t good[] = {0x86, 0, 3, 1, 9, 3, 1, 4, 4, 31, 0x92, 1, 0xc0, 0xcd, 1, 0, 5};
+    static const uint8_t good[] = {0x87, 0,  3,    1, 9,    3,    1, 4, 4, 11,
+                                   0,    31, 0x92, 1, 0xc0, 0xcd, 1, 0, 5};
     struct fixture *f = *state;
     struct at_message m;
 
@@ -265,12 +280,12 @@ static const struct bad_case bad_cases[] = {
     {"no kind in front", {0x82, 1, 9, 0, 3}, 5},
     {"kind 0", {0x81, 0, 0}, 3},
     {"a kind nobody knows", {0x81, 0, 99}, 3},
-    {"a close without incarnation", {0x83, 0, 3, 1, 9, 3, 1}, 7},
-    {"a field twice", {0x85, 0, 3, 1, 9, 3, 1, 4, 4, 4, 5}, 11},
-    {"the kind twice", {0x85, 0, 3, 1, 9, 3, 1, 4, 4, 0, 2}, 11},
-    {"member 0", {0x84, 0, 3, 1, 9, 3, 0, 4, 4}, 9},
-    {"a text as key", {0x84, 0, 3, 0xa1, 1, 9, 3, 1, 4, 4}, 10},
-    {"a key without value", {0x84, 0, 3, 1, 9, 3, 1, 4}, 8},
+    {"a close without incarnation", {0x84, 0, 3, 1, 9, 3, 1, 11, 0}, 9},
+    {"a field twice", {0x86, 0, 3, 1, 9, 3, 1, 4, 4, 11, 0, 4, 5}, 13},
+    {"the kind twice", {0x86, 0, 3, 1, 9, 3, 1, 4, 4, 11, 0, 0, 2}, 13},
+    {"member 0", {0x85, 0, 3, 1, 9, 3, 0, 4, 4, 11, 0}, 11},
+    {"a text as key", {0x85, 0, 3, 0xa1, 1, 9, 3, 1, 4, 4, 11, 0}, 12},
+    {"a key without value", {0x85, 0, 3, 1, 9, 3, 1, 4, 4, 11}, 10},
     {"a promise with two thirds of a position",
      {0x82, 0, 2, 9, 0x94, 0x90, 0x90, 0x91, 1, 0x90},
      10},

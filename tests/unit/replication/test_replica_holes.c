@@ -354,6 +354,46 @@ H37_the_end_of_a_closed_epoch_is_in_the_token_though_its_holder_is_not_reached(v
     at_token_deinit(&token);
 }
 
+/* Found later than the others: B vouched for nothing, C for what it had, but a reply of B's old
+ * process was still on its way to C, with an entry that A and B have both lost. */
+static void H38_a_voucher_that_lost_its_tail_has_its_old_replies_dropped_as_well(void **state)
+{
+    struct at_buf question;
+    struct at_buf late;
+    (void)state;
+
+    at_buf_init(&question, 65536);
+    at_buf_init(&late, 65536);
+    assert_true(model_write(&m, A, 1));
+    for (int i = 0; i < 2; i++)
+        for (uint32_t n = A; n <= C; n++) {
+            if (n != A)
+                (void)model_exchange(&m, n, A, ENOUGH);
+            model_commit(&m, n, true);
+        }
+    assert_true(model_write(&m, A, 1)); /* not synced */
+    time_passes(500);
+    (void)model_idle(&m, B);
+    (void)model_exchange(&m, C, B, 0); /* B's promise, no entries */
+    assert_int_equal(model_exchange(&m, B, A, ENOUGH), 1);
+    model_pull(&m, C, &question);
+    model_answer(&m, B, at_buf_slice(&question), ENOUGH, 0, &late);
+    model_crash(&m, A);
+    model_crash(&m, B);
+    model_start(&m, A, true);
+    model_start(&m, B, true);
+    model_close(&m, A);
+    assert_false(m.nodes[A].view.closing);
+    time_passes(500);
+    (void)model_idle(&m, A);
+    (void)model_exchange(&m, C, A, ENOUGH);
+    (void)model_idle(&m, C);
+    assert_true(model_horizon(&m, C) > stamp_of(A, 1, 2));
+    assert_int_equal(model_take(&m, C, at_buf_slice(&late)), -1);
+    at_buf_deinit(&question);
+    at_buf_deinit(&late);
+}
+
 static void a_token_over_a_lost_tail_is_cut_to_the_end_of_the_closed_epoch(void **state)
 {
     struct at_token token;
@@ -401,6 +441,7 @@ int main(void)
         TEST(H37_a_member_with_old_epochs_open_counts_as_not_reached, async_three),
         TEST(H37_the_end_of_a_closed_epoch_is_in_the_token_though_its_holder_is_not_reached,
              async_three),
+        TEST(H38_a_voucher_that_lost_its_tail_has_its_old_replies_dropped_as_well, async_three),
         TEST(a_token_over_a_lost_tail_is_cut_to_the_end_of_the_closed_epoch, async_three),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
