@@ -37,7 +37,7 @@ function(at_bench file)
   get_filename_component(target "${file}" NAME_WE)
   add_executable(${target} "${file}")
   target_compile_options(${target} PRIVATE ${ATOLL_WARNINGS})
-  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${target} PRIVATE ${ARG_LINK})
 endfunction()
 

@@ -78,8 +78,9 @@ AT_MUST_USE enum at_code at_peering_start(const struct at_peering_config *config
                                           struct at_peering **ret_peering,
                                           struct at_error *reterr);
 uint16_t at_peering_port(const struct at_peering *p);
-/* at_peering_stop ends the thread and sockets. The writer must still run, so that work it holds
- * comes back. */
+/* at_peering_stop ends the thread and sockets; surveys and waits that are open end. The writer must
+ * still run, so that work it holds comes back, and must begin no at_peering_committed any more; one
+ * that has begun is waited for. Nothing else may be called from now on. */
 void at_peering_stop(struct at_peering **peering);
 
 /* at_peering_committed wakes waiting pulls: the committed view has moved. Writer thread; cheap
