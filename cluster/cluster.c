@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/log.h"
-#include "base/prng.h"
 #include "base/runfile.h"
 #include "cluster/genesis.h"
 #include "cluster/peering_glue.h"
@@ -137,7 +136,6 @@ static enum at_code open_service(struct process *p, struct at_error *reterr)
     s->members = p->members;
     s->member_count = instance->cluster_count;
     s->port = at_glue_service_port(&p->glue);
-    at_random_bytes(&s->process_id, sizeof(s->process_id));
     Google__Bigtable__V2__ResponseParams params = GOOGLE__BIGTABLE__V2__RESPONSE_PARAMS__INIT;
     params._zone_id_case = GOOGLE__BIGTABLE__V2__RESPONSE_PARAMS___ZONE_ID_ZONE_ID;
     params.zone_id = at_arena_printf(&p->arena, "%s", p->self->zone);

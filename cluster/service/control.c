@@ -74,7 +74,6 @@ static void on_heartbeat(struct at_grpc_call *call, void *ctx)
     at_replica_view_deinit(&view);
     response.cluster_id = mutable_text(arena, service->cluster_id);
     response.zone = mutable_text(arena, service->zone);
-    response.process_id = service->process_id;
     struct at_service_lag lag = service->port.lag(service->port.ctx);
     response.alone = lag.alone;
     response.lag_known = lag.known;

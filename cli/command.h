@@ -1,0 +1,22 @@
+/* command.h: the subcommands of `atoll`. Each gets its own name as argv[0] and returns an exit
+ * code: 0 done, 1 failed (with a message on stderr), 2 wrong usage. */
+#ifndef ATOLL_CLI_COMMAND_H
+#define ATOLL_CLI_COMMAND_H
+
+/* Server processes; `atoll up` starts them. */
+int at_command_cluster(int argc, char **argv);
+int at_command_router(int argc, char **argv);
+
+/* The launcher. */
+int at_command_up(int argc, char **argv);
+int at_command_down(int argc, char **argv);
+int at_command_start(int argc, char **argv);
+int at_command_kill(int argc, char **argv);
+int at_command_status(int argc, char **argv);
+int at_command_digest(int argc, char **argv);
+
+/* Clients. */
+int at_command_cbt(int argc, char **argv);
+int at_command_bench(int argc, char **argv);
+
+#endif

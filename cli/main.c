@@ -1,0 +1,55 @@
+/* main.c: `atoll COMMAND ...`. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary; /* NULL: not listed */
+} COMMANDS[] = {
+    {"up", at_command_up, "start all processes of an instance"},
+    {"down", at_command_down, "stop them"},
+    {"status", at_command_status, "show state, health, lag and sizes"},
+    {"kill", at_command_kill, "kill -9 one cluster"},
+    {"start", at_command_start, "start a cluster that is down"},
+    {"digest", at_command_digest, "compare the clusters' visible rows"},
+    {"cbt", at_command_cbt, "create tables, read and write rows, import CSV"},
+    {"bench", at_command_bench, "drive an endpoint and report throughput and latency"},
+    {"cluster", at_command_cluster, NULL},
+    {"router", at_command_router, NULL},
+};
+
+static void print_usage(FILE *out)
+{
+    (void)fputs("usage: atoll COMMAND [ARGUMENTS]\n\n", out);
+    for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++)
+        if (COMMANDS[i].summary)
+            (void)fprintf(out, "  %-8s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
+    (void)fputs("\natoll COMMAND --help tells more.\n", out);
+}
+
+int main(int argc, char **argv)
+{
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) {
+        print_usage(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        print_usage(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        (void)puts("atoll " ATOLL_VERSION);
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++)
+        if (strcmp(argv[1], COMMANDS[i].name) == 0)
+            return COMMANDS[i].run(argc - 1, argv + 1);
+    (void)fprintf(stderr, "atoll: unknown command '%s'\n\n", argv[1]);
+    print_usage(stderr);
+    return 2;
+}

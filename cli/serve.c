@@ -1,0 +1,125 @@
+/* serve.c: `atoll cluster` and `atoll router`: the processes that `atoll up` starts. */
+#include <argp.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "cli/command.h"
+#include "cluster/cluster.h"
+#include "routing/proxy/router.h"
+
+struct serve_options {
+    const char *instance;
+    const char *cluster;
+    const char *data;
+    const char *run_file;
+    unsigned loops;
+};
+
+enum { OPT_INSTANCE = 'i', OPT_CLUSTER = 'c', OPT_DATA = 'd', OPT_RUN = 'r', OPT_LOOPS = 'l' };
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct serve_options *o = state->input;
+    switch (key) {
+    case OPT_INSTANCE:
+        o->instance = arg;
+        return 0;
+    case OPT_CLUSTER:
+        o->cluster = arg;
+        return 0;
+    case OPT_DATA:
+        o->data = arg;
+        return 0;
+    case OPT_RUN:
+        o->run_file = arg;
+        return 0;
+    case OPT_LOOPS:
+        o->loops = (unsigned)strtoul(arg, NULL, 10);
+        if (o->loops < 1 || o->loops > 16)
+            argp_error(state, "--loops: expected a number from 1 to 16");
+        return 0;
+    case ARGP_KEY_ARG:
+        return ARGP_ERR_UNKNOWN;
+    case ARGP_KEY_END:
+        if (!o->instance)
+            argp_error(state, "--instance is needed");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+#define COMMON                                                                                \
+    {"instance", OPT_INSTANCE, "FILE", 0, "resolved instance file (STATE/instance.yaml)", 0}, \
+        {"run-file", OPT_RUN, "FILE", 0, "where to write pid and ports once serving", 0},     \
+    {                                                                                         \
+        "loops", OPT_LOOPS, "N", 0, "network threads", 0                                      \
+    }
+
+static enum at_code load(const struct serve_options *o,
+                         struct at_arena *arena,
+                         struct at_instance_config *instance,
+                         const char *who)
+{
+    struct at_error error;
+    enum at_code code = at_instance_load(o->instance, arena, instance, &error);
+    if (code != AT_OK)
+        (void)fprintf(stderr, "atoll %s: %s\n", who, error.msg);
+    return code;
+}
+
+int at_command_cluster(int argc, char **argv)
+{
+    static const struct argp_option OPTIONS[] = {
+        COMMON,
+        {"cluster", OPT_CLUSTER, "ID", 0, "which cluster of the file to be", 0},
+        {"data", OPT_DATA, "DIR", 0, "where its data is", 0},
+        {0},
+    };
+    static const struct argp ARGP = {OPTIONS, parse, NULL, "Runs one cluster until SIGTERM.",
+                                     NULL,    NULL,  NULL};
+    struct serve_options o = {.loops = 1};
+    if (argp_parse(&ARGP, argc, argv, 0, NULL, &o) != 0)
+        return 2;
+    if (!o.cluster || !o.data) {
+        (void)fputs("atoll cluster: --cluster and --data are needed\n", stderr);
+        return 2;
+    }
+    struct at_arena arena;
+    struct at_instance_config instance;
+    at_arena_init(&arena, 16 * AT_KIB);
+    at_log_setup(o.cluster, AT_LOG_INFO);
+    int status = 1;
+    if (load(&o, &arena, &instance, "cluster") == AT_OK) {
+        struct at_cluster_options options = {.instance = &instance,
+                                             .cluster_id = o.cluster,
+                                             .data_dir = o.data,
+                                             .loop_count = o.loops,
+                                             .run_file = o.run_file};
+        status = at_cluster_main(&options);
+    }
+    at_arena_deinit(&arena);
+    return status;
+}
+
+int at_command_router(int argc, char **argv)
+{
+    static const struct argp_option OPTIONS[] = {COMMON, {0}};
+    static const struct argp ARGP = {OPTIONS, parse, NULL, "Runs a router until SIGTERM.",
+                                     NULL,    NULL,  NULL};
+    struct serve_options o = {.loops = 1};
+    if (argp_parse(&ARGP, argc, argv, 0, NULL, &o) != 0)
+        return 2;
+    struct at_arena arena;
+    struct at_instance_config instance;
+    at_arena_init(&arena, 16 * AT_KIB);
+    at_log_setup("router", AT_LOG_INFO);
+    int status = 1;
+    if (load(&o, &arena, &instance, "router") == AT_OK) {
+        struct at_router_config config = {
+            .instance = &instance, .loop_count = o.loops, .run_file = o.run_file};
+        status = at_router_main(&config);
+    }
+    at_arena_deinit(&arena);
+    return status;
+}

@@ -1,0 +1,302 @@
+/* forward.c: attempts at one request.
+ *
+ *   PEEK -> refuse (unknown profile, transaction not allowed)
+ *     |
+ *     v          no usable answer, and retry.h allows          all tried
+ *   ATTEMPT(k) ------------------------------> ATTEMPT(k+1) ... --------> PAUSE -> ATTEMPT(first)
+ *     |                                                                    (any-cluster profiles)
+ *     | first answer byte
+ *     v
+ *   STREAMING -> finish with the cluster's status
+ *
+ * The request's bytes are the client's own, sent as they came; answers go back framed as they came,
+ * and credit is given to the cluster only as the client takes bytes. All state lives in the call's
+ * arena. The only thing the router adds is the time that server-stamped cells take: fixed once, so
+ * that an attempt repeated elsewhere writes the same cells. */
+#include "routing/proxy/forward.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "routing/proxy/refresh_all.h"
+#include "routing/proxy/reply.h"
+#include "routing/retry.h"
+
+enum {
+    PENDING_HIGH_BYTES = 1024 * 1024,
+    PENDING_LOW_BYTES = 256 * 1024,
+};
+
+struct forward {
+    struct at_grpc_call *call;
+    struct at_front *front;
+    const struct at_forward_method *fm;
+    const struct at_route_method *method;
+    bool single;     /* by single-cluster routing: nowhere else to go */
+    bool idempotent; /* of this request, not only of its method */
+    uint32_t order[AT_MEMBERS_MAX];
+    uint32_t order_count;
+    uint32_t next;    /* index into order of the next target */
+    uint32_t target;  /* the one being tried */
+    uint32_t attempt; /* counts from 1 */
+    uint32_t round;
+    struct at_grpc_client_call *upstream; /* NULL between attempts */
+    struct at_alarm alarm;                /* re-send or pause */
+    size_t held_bytes;                    /* taken from upstream, credit not given back yet */
+    bool forwarded;                       /* answer bytes have gone to the client */
+    bool have_headers;                    /* initial metadata was passed on */
+    struct at_refresh_all *refresh;       /* the answer waits for the profiles to be known */
+    char write_micros[24];
+};
+
+static bool choose(struct forward *f);
+static void attempt(struct forward *f);
+static void ring_resend(struct at_alarm *alarm);
+static void ring_pause(struct at_alarm *alarm);
+static void on_headers(void *ctx, const struct at_grpc_metadata *metadata, size_t count);
+static void on_framed(void *ctx, struct at_slice bytes);
+static void on_writable(struct at_grpc_call *call, void *ctx);
+static void on_done(void *ctx, const struct at_grpc_result *result);
+static void on_cancel(struct at_grpc_call *call, void *ctx);
+static void finish(struct forward *f, const struct at_grpc_result *result);
+static void on_refreshed(void *ctx);
+
+static const struct at_grpc_client_handler HANDLER = {
+    .on_headers = on_headers, .on_framed = on_framed, .on_done = on_done};
+
+static struct forward *of_alarm(struct at_alarm *alarm)
+{
+    return (struct forward *)(void *)((char *)alarm - offsetof(struct forward, alarm));
+}
+
+static struct at_front *front_of(const struct at_forward_method *fm, struct at_grpc_call *call)
+{
+    struct at_loop *loop = at_grpc_call_loop(call);
+    for (uint32_t i = 0; i < fm->front_count; i++)
+        if (fm->fronts[i]->loop == loop)
+            return fm->fronts[i];
+    AT_ASSERT(!"every loop of the server has a front");
+    return NULL;
+}
+
+void at_forward_request(struct at_grpc_call *call, void *ctx)
+{
+    const struct at_forward_method *fm = ctx;
+    struct forward *f = AT_ARENA_NEW(at_grpc_call_arena(call), struct forward);
+    f->call = call;
+    f->fm = fm;
+    f->method = fm->method;
+    f->front = front_of(fm, call);
+    if (!choose(f))
+        return;
+    uint64_t micros = at_clock_wall_ns(at_loop_clock(f->front->loop)) / 1000;
+    (void)snprintf(f->write_micros, sizeof(f->write_micros), "%" PRIu64, micros);
+    at_grpc_call_on_cancel(call, on_cancel, f);
+    at_grpc_call_on_writable(call, PENDING_LOW_BYTES, on_writable, f);
+    attempt(f);
+}
+
+/* Decides where the request may go; answers it itself and returns false when nowhere. */
+static bool choose(struct forward *f)
+{
+    struct at_error error;
+    struct at_request_head head;
+    if (at_request_peek(f->method, at_grpc_call_request(f->call), &head, &error) != AT_OK) {
+        at_reply_error(f->call, &error);
+        return false;
+    }
+    const struct at_profile *profile = NULL;
+    const struct at_profile_table *profiles = &f->front->profiles;
+    f->idempotent = f->method->idempotent && !head.adds;
+    enum at_code code = AT_OK;
+    if (f->method->route == AT_ROUTE_PROFILE) {
+        profile = at_profile_table_find(profiles, head.app_profile_id);
+        if (!profiles->known)
+            code =
+                at_fail(&error, AT_UNAVAILABLE, "No cluster of the instance could be reached yet");
+        else if (!profile)
+            code = at_fail(&error, AT_NOT_FOUND, "App profile '%.*s' not found",
+                           AT_SLICE_ARG(head.app_profile_id));
+        else if (f->method->transaction)
+            code = at_profile_transactions(profile, &error);
+    }
+    if (code == AT_OK) {
+        f->single = profile && profile->routing == AT_ROUTING_SINGLE;
+        f->order_count = at_front_order(f->front, profile, head.row_key, f->order);
+        if (f->order_count == 0)
+            code = at_fail(&error, AT_FAILED_PRECONDITION,
+                           "The app profile routes to a cluster that the instance does not have");
+    }
+    if (code != AT_OK)
+        at_reply_error(f->call, &error);
+    return code == AT_OK;
+}
+
+static void attempt(struct forward *f)
+{
+    AT_ASSERT(f->next < f->order_count);
+    AT_ASSERT(!f->upstream);
+    struct at_front *front = f->front;
+    f->target = f->order[f->next++];
+    f->attempt++;
+    struct at_grpc_metadata metadata[2];
+    size_t count = 0;
+    struct at_slice features = at_grpc_call_metadata(f->call, "bigtable-features");
+    if (features.len)
+        metadata[count++] = (struct at_grpc_metadata){AT_LIT("bigtable-features"), features};
+    if (f->method->mutations_field)
+        metadata[count++] =
+            (struct at_grpc_metadata){AT_LIT("atoll-write-micros"), at_slice_cstr(f->write_micros)};
+    uint64_t deadline_ns = at_grpc_call_deadline_ns(f->call);
+    struct at_grpc_client_request request = {
+        .path = f->method->path,
+        .message = at_grpc_call_request(f->call),
+        .deadline_ns = deadline_ns,
+        .metadata = metadata,
+        .metadata_count = count,
+        .handler = &HANDLER,
+        .ctx = f,
+    };
+    f->held_bytes = 0;
+    f->upstream = at_grpc_client_start(front->targets[f->target].channel, &request);
+    uint64_t resend_ns =
+        at_retry_resend_at_ns(at_loop_now_ns(front->loop), deadline_ns, f->idempotent,
+                              f->method->transaction, f->order_count - f->next);
+    if (resend_ns != UINT64_MAX) {
+        f->alarm.ring = ring_resend;
+        at_alarms_set(&front->alarms, &f->alarm, resend_ns);
+    }
+}
+
+/* Half of the time left has passed without an answer byte: try the next one. */
+static void ring_resend(struct at_alarm *alarm)
+{
+    struct forward *f = of_alarm(alarm);
+    if (f->forwarded || !f->upstream || f->next >= f->order_count)
+        return;
+    at_grpc_client_cancel(f->upstream);
+    f->upstream = NULL;
+    atomic_fetch_add_explicit(&f->fm->board->targets[f->target].failed, 1, memory_order_relaxed);
+    attempt(f);
+}
+
+static void ring_pause(struct at_alarm *alarm)
+{
+    struct forward *f = of_alarm(alarm);
+    f->next = 0;
+    attempt(f);
+}
+
+static void on_headers(void *ctx, const struct at_grpc_metadata *metadata, size_t count)
+{
+    struct forward *f = ctx;
+    at_alarms_clear(&f->front->alarms, &f->alarm);
+    f->have_headers = true;
+    at_reply_headers(f->call, metadata, count);
+}
+
+static void on_framed(void *ctx, struct at_slice bytes)
+{
+    struct forward *f = ctx;
+    if (!f->forwarded)
+        at_alarms_clear(&f->front->alarms, &f->alarm);
+    f->forwarded = true;
+    /* Full only if the client takes nothing while the cluster ignores its window: bounded by both.
+     */
+    if (at_grpc_call_send_framed(f->call, bytes) != AT_OK) {
+        struct at_error error;
+        at_grpc_client_cancel(f->upstream);
+        f->upstream = NULL;
+        (void)at_fail(&error, AT_RESOURCE_EXHAUSTED, "Too much of the answer is waiting");
+        at_grpc_call_fail(f->call, &error);
+        return;
+    }
+    if (at_grpc_call_pending_bytes(f->call) > PENDING_HIGH_BYTES)
+        f->held_bytes += bytes.len;
+    else
+        at_grpc_client_consume(f->upstream, bytes.len);
+}
+
+static void on_writable(struct at_grpc_call *call, void *ctx)
+{
+    struct forward *f = ctx;
+    (void)call;
+    if (!f->upstream || f->held_bytes == 0)
+        return;
+    size_t bytes = f->held_bytes;
+    f->held_bytes = 0;
+    at_grpc_client_consume(f->upstream, bytes);
+}
+
+static void on_done(void *ctx, const struct at_grpc_result *result)
+{
+    struct forward *f = ctx;
+    struct at_front *front = f->front;
+    f->upstream = NULL;
+    at_alarms_clear(&front->alarms, &f->alarm);
+    at_front_outcome(front, f->target, result);
+    struct at_attempt_outcome outcome = {.code = result->code,
+                                         .from_peer = result->from_peer,
+                                         .unprocessed = result->unprocessed,
+                                         .forwarded = f->forwarded};
+    uint32_t left = f->order_count - f->next;
+    enum at_retry retry =
+        at_retry_decide(&outcome, f->idempotent, f->method->transaction, f->attempt, left);
+    if (retry == AT_RETRY_SAME && f->single)
+        retry = AT_RETRY_NO; /* the profile names one cluster, and it does not serve */
+    uint64_t pause_ns = at_retry_pause_ms(f->round) * AT_MS_NS;
+    uint64_t now_ns = at_loop_now_ns(front->loop);
+    if (retry == AT_RETRY_SAME && now_ns + pause_ns >= at_grpc_call_deadline_ns(f->call))
+        retry = AT_RETRY_NO;
+    if (retry != AT_RETRY_NO)
+        atomic_fetch_add_explicit(&f->fm->board->targets[f->target].failed, 1,
+                                  memory_order_relaxed);
+    if (retry == AT_RETRY_ELSEWHERE) {
+        attempt(f);
+    } else if (retry == AT_RETRY_SAME) {
+        f->round++;
+        f->alarm.ring = ring_pause;
+        at_alarms_set(&front->alarms, &f->alarm, now_ns + pause_ns);
+    } else {
+        finish(f, result);
+    }
+}
+
+static void on_cancel(struct at_grpc_call *call, void *ctx)
+{
+    struct forward *f = ctx;
+    if (f->refresh) {
+        at_refresh_all_forget(f->refresh);
+        f->refresh = NULL;
+    }
+    at_alarms_clear(&f->front->alarms, &f->alarm);
+    if (f->upstream)
+        at_grpc_client_cancel(f->upstream);
+    f->upstream = NULL;
+    at_grpc_call_finish(call, AT_CANCELLED, (struct at_slice){0}, (struct at_slice){0});
+}
+
+static void finish(struct forward *f, const struct at_grpc_result *result)
+{
+    struct at_board *board = f->fm->board;
+    if (result->from_peer) {
+        atomic_fetch_add_explicit(&board->targets[f->target].served, 1, memory_order_relaxed);
+        if (f->attempt > 1)
+            atomic_fetch_add_explicit(&board->failovers, 1, memory_order_relaxed);
+    }
+    if (f->method->changes_profiles && result->code == AT_OK) {
+        f->refresh =
+            at_refresh_all_start(f->front, f->fm->fronts, f->fm->front_count, on_refreshed, f);
+        return;
+    }
+    at_reply_result(f->call, result, f->have_headers);
+}
+
+/* The answer's bytes are with the client's connection already; only the status was held back. */
+static void on_refreshed(void *ctx)
+{
+    struct forward *f = ctx;
+    f->refresh = NULL;
+    at_grpc_call_finish(f->call, AT_OK, (struct at_slice){0}, (struct at_slice){0});
+}

@@ -1,0 +1,112 @@
+/* http.c: two pages. GET /healthz answers 200 "ok" while the router serves, else 503; GET /status
+ * is the board as JSON. Everything else is 404, other methods 405. */
+#include "routing/proxy/http.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include <microhttpd.h>
+
+#include "base/alloc.h"
+#include "routing/proxy/status.h"
+
+#define CONNECTIONS_MAX 64
+#define IDLE_S_MAX 30
+
+struct at_http {
+    struct MHD_Daemon *daemon;
+    struct at_board *board;
+};
+
+static enum MHD_Result on_request(void *ctx,
+                                  struct MHD_Connection *connection,
+                                  const char *url,
+                                  const char *method,
+                                  const char *version,
+                                  const char *upload,
+                                  size_t *upload_size,
+                                  void **state);
+
+enum at_code at_http_start(struct at_board *board,
+                           uint16_t port,
+                           struct at_http **ret_http,
+                           struct at_error *reterr)
+{
+    struct at_http *http = AT_NEW(struct at_http);
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    http->board = board;
+    http->daemon =
+        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, port, NULL, NULL,
+                         on_request, http, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
+                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+                         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S_MAX, MHD_OPTION_END);
+    if (!http->daemon) {
+        at_free(http);
+        return at_fail(reterr, AT_UNAVAILABLE, "HTTP port %u cannot be listened on", port);
+    }
+    *ret_http = http;
+    return AT_OK;
+}
+
+uint16_t at_http_port(const struct at_http *http)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    return info ? info->port : 0;
+}
+
+void at_http_stop(struct at_http **http)
+{
+    if (!*http)
+        return;
+    MHD_stop_daemon((*http)->daemon);
+    at_free(*http);
+    *http = NULL;
+}
+
+static enum MHD_Result
+answer(struct MHD_Connection *connection, unsigned status, const char *type, struct at_slice body)
+{
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        body.len, (void *)(uintptr_t)body.data, MHD_RESPMEM_MUST_COPY);
+    if (!response)
+        return MHD_NO;
+    (void)MHD_add_response_header(response, "content-type", type);
+    enum MHD_Result result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result on_request(void *ctx,
+                                  struct MHD_Connection *connection,
+                                  const char *url,
+                                  const char *method,
+                                  const char *version,
+                                  const char *upload,
+                                  size_t *upload_size,
+                                  void **state)
+{
+    struct at_http *http = ctx;
+    (void)version;
+    (void)upload;
+    (void)state;
+    if (*upload_size > 0) {
+        *upload_size = 0; /* bodies are thrown away */
+        return MHD_YES;
+    }
+    if (strcmp(method, "GET") != 0)
+        return answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", AT_LIT("GET only\n"));
+    if (strcmp(url, "/healthz") == 0) {
+        bool serving = atomic_load(&http->board->serving);
+        return answer(connection, serving ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+                      "text/plain", serving ? AT_LIT("ok\n") : AT_LIT("not serving\n"));
+    }
+    if (strcmp(url, "/status") != 0)
+        return answer(connection, MHD_HTTP_NOT_FOUND, "text/plain",
+                      AT_LIT("here are /healthz and /status\n"));
+    AT_CLEANUP(at_buf_deinit) struct at_buf body;
+    at_buf_init(&body, AT_MIB);
+    if (at_status_json(http->board, &body) != AT_OK)
+        return answer(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "text/plain", AT_LIT("error\n"));
+    return answer(connection, MHD_HTTP_OK, "application/json", at_buf_slice(&body));
+}

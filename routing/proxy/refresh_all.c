@@ -1,0 +1,79 @@
+/* refresh_all.c: one refresh per loop, each on its own thread, counted down to one answer. */
+#include "routing/proxy/refresh_all.h"
+
+#include "base/alloc.h"
+
+struct part {
+    struct at_task task;
+    struct at_refresh refresh;
+    struct at_refresh_all *all;
+    struct at_front *front;
+};
+
+struct at_refresh_all {
+    struct at_task finished;
+    struct at_front *home;
+    _Atomic uint32_t left;
+    void (*done)(void *ctx); /* NULL once forgotten; home loop only */
+    void *ctx;
+    uint32_t part_count;
+    struct part parts[];
+};
+
+static void run_part(struct at_task *task);
+static void part_done(struct at_refresh *refresh);
+static void run_finished(struct at_task *task);
+
+struct at_refresh_all *at_refresh_all_start(struct at_front *front,
+                                            struct at_front *const *fronts,
+                                            uint32_t front_count,
+                                            void (*done)(void *ctx),
+                                            void *ctx)
+{
+    struct at_refresh_all *all = at_alloc(sizeof(*all) + front_count * sizeof(struct part));
+    all->finished.run = run_finished;
+    all->home = front;
+    all->done = done;
+    all->ctx = ctx;
+    all->part_count = front_count;
+    atomic_init(&all->left, front_count);
+    for (uint32_t i = 0; i < front_count; i++) {
+        struct part *part = &all->parts[i];
+        part->all = all;
+        part->front = fronts[i];
+        part->task.run = run_part;
+        part->refresh.done = part_done;
+        at_loop_post(fronts[i]->loop, &part->task);
+    }
+    return all;
+}
+
+void at_refresh_all_forget(struct at_refresh_all *all)
+{
+    all->done = NULL;
+}
+
+static void run_part(struct at_task *task)
+{
+    struct part *part = (struct part *)task; /* its first member */
+    uint32_t order[AT_MEMBERS_MAX];
+    uint32_t count = at_front_order(part->front, NULL, (struct at_slice){0}, order);
+    part->refresh.target = count > 0 ? order[0] : 0;
+    at_front_refresh(part->front, &part->refresh);
+}
+
+static void part_done(struct at_refresh *refresh)
+{
+    struct part *part = (struct part *)(void *)((char *)refresh - offsetof(struct part, refresh));
+    struct at_refresh_all *all = part->all;
+    if (atomic_fetch_sub(&all->left, 1) == 1)
+        at_loop_post(all->home->loop, &all->finished);
+}
+
+static void run_finished(struct at_task *task)
+{
+    struct at_refresh_all *all = (struct at_refresh_all *)task; /* its first member */
+    if (all->done)
+        all->done(all->ctx);
+    at_free(all);
+}

@@ -1,0 +1,231 @@
+/* router.c: the life of a router process.
+ *
+ *   fronts (channels, heartbeats) -> listen for gRPC and HTTP -> first profiles heard -> run file
+ *   SIGTERM: NOT_SERVING, GOAWAY, let open calls end (5 s at most), close
+ *
+ * The run file is written once the router knows app profiles from a cluster that is up: from then
+ * on a request can be answered. Until then requests get UNAVAILABLE. */
+#include "routing/proxy/router.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/runfile.h"
+#include "routing/proxy/forward.h"
+#include "routing/proxy/http.h"
+#include "routing/proxy/status.h"
+#include "wire/grpc_health.h"
+
+#define DRAIN_MS 5000
+#define READY_POLL_MS 10
+#define LOOPS_MAX 16
+#define METHODS_MAX 64
+
+struct at_router {
+    const struct at_router_config *config;
+    struct at_clock clock;
+    struct at_board board;
+    struct at_loop *loops[LOOPS_MAX];
+    struct at_front *fronts[LOOPS_MAX];
+    uint32_t loop_count;
+    struct at_forward_method forwards[METHODS_MAX];
+    struct at_grpc_method methods[METHODS_MAX];
+    size_t method_count;
+    struct at_grpc_health health;
+    struct at_grpc_server *server;
+    struct at_http *http;
+    uv_signal_t signals[2];
+    uv_timer_t ready_timer;
+    bool announced;
+    bool failed; /* the run file could not be written */
+};
+
+static enum at_code open_fronts(struct at_router *r, struct at_error *reterr);
+static void fill_methods(struct at_router *r);
+static enum at_code listen_all(struct at_router *r, struct at_error *reterr);
+static void on_ready_timer(uv_timer_t *timer);
+static void on_signal(uv_signal_t *handle, int number);
+static void on_drained(void *ctx);
+static void shut_down(struct at_router *r);
+static enum at_code run(struct at_router *r, struct at_error *reterr);
+
+int at_router_main(const struct at_router_config *config)
+{
+    struct at_error error = {0};
+    struct at_router *r = AT_NEW(struct at_router);
+    r->config = config;
+    r->clock = at_clock_system();
+    at_board_init(&r->board, config->instance);
+    enum at_code code = run(r, &error);
+    if (code != AT_OK)
+        (void)fprintf(stderr, "atoll router: %s: %s\n", at_code_name(code), error.msg);
+    shut_down(r);
+    at_board_deinit(&r->board);
+    bool ok = code == AT_OK && !r->failed;
+    at_free(r);
+    return ok ? 0 : 1;
+}
+
+static enum at_code run(struct at_router *r, struct at_error *reterr)
+{
+    r->loop_count = r->config->loop_count;
+    AT_ASSERT(r->loop_count >= 1 && r->loop_count <= LOOPS_MAX);
+    for (uint32_t i = 0; i < r->config->instance->cluster_count; i++)
+        if (r->config->instance->clusters[i].grpc_port == 0)
+            return at_fail(reterr, AT_FAILED_PRECONDITION,
+                           "the instance file is not resolved; it is what `atoll up` writes");
+    AT_TRY(open_fronts(r, reterr));
+    fill_methods(r);
+    AT_TRY(listen_all(r, reterr));
+    for (uint32_t i = 1; i < r->loop_count; i++)
+        AT_TRY(at_loop_start(r->loops[i], "atoll-loop", reterr));
+    at_loop_run(r->loops[0]);
+    return AT_OK;
+}
+
+static enum at_code open_fronts(struct at_router *r, struct at_error *reterr)
+{
+    for (uint32_t i = 0; i < r->loop_count; i++) {
+        r->loops[i] = at_loop_new(r->clock);
+        struct at_front *front = AT_NEW(struct at_front);
+        front->loop = r->loops[i];
+        front->instance = r->config->instance;
+        front->board = &r->board;
+        front->leader = i == 0;
+        r->fronts[i] = front;
+        AT_TRY(at_front_open(front, reterr));
+    }
+    return AT_OK;
+}
+
+static bool is_serving(void *ctx)
+{
+    struct at_board *board = ctx;
+    return atomic_load(&board->serving);
+}
+
+static void fill_methods(struct at_router *r)
+{
+    static const char *const SERVICES[] = {"google.bigtable.v2.Bigtable",
+                                           "google.bigtable.admin.v2.BigtableTableAdmin",
+                                           "google.bigtable.admin.v2.BigtableInstanceAdmin"};
+    uint32_t count;
+    const struct at_route_method *routes = at_route_methods(&count);
+    AT_ASSERT(count + 1 + AT_GRPC_HEALTH_METHODS <= METHODS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        r->forwards[i] = (struct at_forward_method){.method = &routes[i],
+                                                    .fronts = r->fronts,
+                                                    .front_count = r->loop_count,
+                                                    .board = &r->board};
+        r->methods[i] = (struct at_grpc_method){
+            .path = routes[i].path, .on_request = at_forward_request, .ctx = &r->forwards[i]};
+    }
+    at_status_method(&r->board, &r->methods[count++]);
+    r->health = (struct at_grpc_health){.serving = is_serving,
+                                        .ctx = &r->board,
+                                        .services = SERVICES,
+                                        .service_count = sizeof(SERVICES) / sizeof(SERVICES[0])};
+    at_grpc_health_methods(&r->health, &r->methods[count]);
+    r->method_count = count + AT_GRPC_HEALTH_METHODS;
+}
+
+static enum at_code listen_all(struct at_router *r, struct at_error *reterr)
+{
+    const struct at_instance_config *instance = r->config->instance;
+    struct at_grpc_server_config server = {
+        .host = "127.0.0.1",
+        .port = instance->grpc_port,
+        .loops = r->loops,
+        .loop_count = r->loop_count,
+        .methods = r->methods,
+        .method_count = r->method_count,
+    };
+    AT_TRY(at_grpc_server_open(&server, &r->server, reterr));
+    r->board.grpc_port = at_grpc_server_port(r->server);
+    AT_TRY(at_http_start(&r->board, instance->http_port, &r->http, reterr));
+    r->board.http_port = at_http_port(r->http);
+    uv_loop_t *uv = at_loop_uv(r->loops[0]);
+    const int numbers[] = {SIGTERM, SIGINT};
+    for (int i = 0; i < 2; i++) {
+        (void)uv_signal_init(uv, &r->signals[i]);
+        r->signals[i].data = r;
+        (void)uv_signal_start(&r->signals[i], on_signal, numbers[i]);
+    }
+    (void)uv_timer_init(uv, &r->ready_timer);
+    r->ready_timer.data = r;
+    (void)uv_timer_start(&r->ready_timer, on_ready_timer, 0, READY_POLL_MS);
+    return AT_OK;
+}
+
+/* Until the first profiles and a cluster that is up are known. */
+static void on_ready_timer(uv_timer_t *timer)
+{
+    struct at_router *r = timer->data;
+    bool up = false;
+    for (uint32_t i = 0; i < r->board.target_count; i++)
+        up = up || atomic_load(&r->board.targets[i].up);
+    if (!up || !r->fronts[0]->profiles.known || r->announced)
+        return;
+    r->announced = true;
+    (void)uv_timer_stop(timer);
+    atomic_store(&r->board.serving, true);
+    struct at_runfile_port ports[] = {{"grpc", r->board.grpc_port}, {"http", r->board.http_port}};
+    struct at_error error;
+    if (at_runfile_write(r->config->run_file, ports, 2, &error) != AT_OK) {
+        at_log(AT_LOG_ERROR, "run file not written", AT_KV_STR("error", error.msg));
+        r->failed = true;
+        (void)raise(SIGTERM);
+        return;
+    }
+    at_log(AT_LOG_INFO, "serving", AT_KV_U64("grpc_port", r->board.grpc_port),
+           AT_KV_U64("http_port", r->board.http_port));
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct at_router *r = handle->data;
+    if (uv_is_closing((uv_handle_t *)&r->ready_timer))
+        return; /* draining already; it is bounded */
+    uv_close((uv_handle_t *)&r->ready_timer, NULL);
+    atomic_store(&r->board.serving, false);
+    at_log(AT_LOG_INFO, "draining", AT_KV_I64("signal", number));
+    at_grpc_server_drain(r->server, DRAIN_MS, on_drained, r);
+}
+
+static void on_drained(void *ctx)
+{
+    struct at_router *r = ctx;
+    uv_close((uv_handle_t *)&r->signals[0], NULL);
+    uv_close((uv_handle_t *)&r->signals[1], NULL);
+    for (uint32_t i = 0; i < r->loop_count; i++)
+        at_loop_stop(r->loops[i]);
+}
+
+/* Also after a start that failed half way. */
+static void shut_down(struct at_router *r)
+{
+    for (uint32_t i = 1; i < r->loop_count; i++) {
+        if (!r->loops[i])
+            continue;
+        at_loop_stop(r->loops[i]);
+        at_loop_join(r->loops[i]);
+    }
+    at_http_stop(&r->http);
+    for (uint32_t i = 0; i < r->loop_count; i++) {
+        if (!r->fronts[i])
+            continue;
+        at_front_close(r->fronts[i]);
+        at_loop_settle(r->loops[i]);
+    }
+    if (r->server)
+        at_grpc_server_close(&r->server);
+    for (uint32_t i = 0; i < r->loop_count; i++) {
+        at_free(r->fronts[i]);
+        if (r->loops[i])
+            at_loop_free(&r->loops[i]);
+    }
+    at_log(AT_LOG_INFO, "stopped");
+}
