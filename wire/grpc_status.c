@@ -46,16 +46,16 @@ enum at_code at_grpc_timeout_parse(struct at_slice text, uint64_t *ret_ns)
 
 size_t at_grpc_timeout_format(uint64_t timeout_ns, char out[AT_GRPC_TIMEOUT_TEXT_BYTES])
 {
-    for (size_t i = 0; i < UNIT_COUNT; i++) {
-        uint64_t value = timeout_ns / UNITS[i].ns + (timeout_ns % UNITS[i].ns != 0);
-        if (value > TIMEOUT_VALUE_MAX)
-            continue;
-        int n = snprintf(out, AT_GRPC_TIMEOUT_TEXT_BYTES, "%u%c", (unsigned)value, UNITS[i].letter);
-        AT_ASSERT(n > 0 && n < AT_GRPC_TIMEOUT_TEXT_BYTES);
-        return (size_t)n;
+    size_t i = 0;
+    uint64_t value = timeout_ns;
+    while (value > TIMEOUT_VALUE_MAX) { /* 2^64 ns are less than eight digits of hours */
+        i++;
+        AT_ASSERT(i < UNIT_COUNT);
+        value = timeout_ns / UNITS[i].ns + (timeout_ns % UNITS[i].ns != 0);
     }
-    AT_ASSERT(!"2^64 ns fit into eight digits of hours");
-    return 0;
+    int n = snprintf(out, AT_GRPC_TIMEOUT_TEXT_BYTES, "%u%c", (unsigned)value, UNITS[i].letter);
+    AT_ASSERT(n > 0 && n < AT_GRPC_TIMEOUT_TEXT_BYTES);
+    return (size_t)n;
 }
 
 enum at_code at_grpc_status_parse(struct at_slice text)

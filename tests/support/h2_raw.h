@@ -20,6 +20,7 @@ struct h2_raw_stream {
     char grpc_message[256];
     char accept_encoding[32];
     size_t data_bytes;
+    size_t body_off;
     uint32_t error_code;
     bool closed;
 };
@@ -30,9 +31,8 @@ struct h2_raw {
     bool goaway;
     nghttp2_session *session;
     struct h2_raw_stream streams[H2_RAW_STREAMS_MAX]; /* by (id - 1) / 2 */
-    struct at_slice body;
-    size_t body_off;
-    bool keep_open; /* no END_STREAM behind the body */
+    struct at_slice body;                             /* of all requests that have one */
+    bool keep_open;                                   /* no END_STREAM behind the body */
 };
 
 static inline struct h2_raw_stream *h2_raw_at(struct h2_raw *h, int32_t id)
@@ -114,17 +114,17 @@ static inline ssize_t h2_raw_on_read(nghttp2_session *session,
                                      void *user_data)
 {
     (void)session;
-    (void)stream_id;
     (void)source;
     struct h2_raw *h = user_data;
-    size_t left = h->body.len - h->body_off;
+    size_t *off = &h2_raw_at(h, stream_id)->body_off;
+    size_t left = h->body.len - *off;
     size_t n = left < length ? left : length;
     if (n == 0 && h->keep_open)
         return NGHTTP2_ERR_DEFERRED;
     if (n > 0)
-        memcpy(buf, h->body.data + h->body_off, n);
-    h->body_off += n;
-    if (h->body_off == h->body.len && !h->keep_open)
+        memcpy(buf, h->body.data + *off, n);
+    *off += n;
+    if (*off == h->body.len && !h->keep_open)
         *data_flags |= NGHTTP2_DATA_FLAG_EOF;
     return (ssize_t)n;
 }
@@ -231,7 +231,7 @@ static inline nghttp2_nv h2_raw_nv(const char *name, const char *value)
     return (nghttp2_nv){n.out, v.out, strlen(name), strlen(value), NGHTTP2_NV_FLAG_NONE};
 }
 
-/* One request at a time has a body; without one the request ends with its headers. */
+/* Without a body the request ends with its headers. */
 static inline int32_t
 h2_raw_submit(struct h2_raw *h, const struct h2_raw_request *r, const struct at_slice *body)
 {
@@ -248,7 +248,6 @@ h2_raw_submit(struct h2_raw *h, const struct h2_raw_request *r, const struct at_
     nghttp2_data_provider provider = {.read_callback = h2_raw_on_read};
     if (body)
         h->body = *body;
-    h->body_off = 0;
     int32_t id = nghttp2_submit_request(h->session, NULL, nv, count, body ? &provider : NULL, NULL);
     assert_true(id > 0);
     return id;

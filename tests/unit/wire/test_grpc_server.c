@@ -134,7 +134,7 @@ static void a_timeout_ends_a_call_that_no_client_gives_up(void **state)
 {
     (void)state;
     struct at_slice body = BYTES(HELLO);
-    struct h2_raw_request request = {.path = "/t.T/Hang", .name = "grpc-timeout", .value = "30m"};
+    struct h2_raw_request request = {.path = "/t.T/Hang", .name = "grpc-timeout", .value = "200m"};
     int32_t id = h2_raw_submit(&raw, &request, &body);
     h2_raw_wait_closed(&raw, id);
     assert_string_equal(h2_raw_at(&raw, id)->grpc_status, "4");
@@ -145,7 +145,7 @@ static void a_timeout_ends_a_request_that_never_comes_whole(void **state)
 {
     (void)state;
     struct at_slice body = BYTES(HALF);
-    struct h2_raw_request request = {.name = "grpc-timeout", .value = "30m"};
+    struct h2_raw_request request = {.name = "grpc-timeout", .value = "200m"};
     raw.keep_open = true;
     int32_t id = h2_raw_submit(&raw, &request, &body);
     h2_raw_wait_closed(&raw, id);
@@ -159,7 +159,8 @@ static void a_timeout_ends_a_stream_whose_window_is_shut(void **state)
                                      '0', '0', ' ', '1', '0', '0', '0'};
     struct h2_raw shut;
     struct at_slice body = BYTES(STREAM);
-    struct h2_raw_request request = {.path = "/t.T/Stream", .name = "grpc-timeout", .value = "50m"};
+    struct h2_raw_request request = {
+        .path = "/t.T/Stream", .name = "grpc-timeout", .value = "200m"};
     h2_raw_open(&shut, h2_raw_dial(at_grpc_server_port(fixture.server)), 0);
     int32_t id = h2_raw_submit(&shut, &request, &body);
     h2_raw_wait_closed(&shut, id);
