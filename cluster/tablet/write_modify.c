@@ -21,9 +21,9 @@ struct column {
     struct at_slice family;
     struct at_slice qualifier;
     int64_t timestamp_micros; /* of the newest cell, 0: none */
-    uint8_t *value;
+    uint8_t *value; /* NULL: there is no cell */
     size_t len;
-    size_t cap; /* 0: value is not ours to write into */
+    size_t cap;
 };
 
 struct modify {
@@ -31,6 +31,14 @@ struct modify {
     struct at_write_modify *write;
     struct column *columns; /* ascending by family and qualifier, each once */
     uint32_t count;
+
+    /* the filter that reads the newest cell of each column; a filter borrows its nodes */
+    struct at_filter_node ranges[COLUMNS_FILTERED_MAX];
+    struct at_filter_node *any_of[COLUMNS_FILTERED_MAX];
+    struct at_filter_node any;
+    struct at_filter_node newest;
+    struct at_filter_node *both_of[2];
+    struct at_filter_node both;
 };
 
 static enum at_code prepare(struct modify *m, const struct at_table *table, struct at_error *e);
@@ -42,7 +50,7 @@ static struct column *
 find_column(const struct modify *m, struct at_slice family, struct at_slice qualifier);
 static enum at_code read_columns(struct modify *m, struct at_error *reterr);
 static enum at_code
-make_filter(const struct modify *m, struct at_filter **ret_filter, struct at_error *reterr);
+make_filter(struct modify *m, struct at_filter **ret_filter, struct at_error *reterr);
 static void take_cell(void *ctx, const struct at_cell *cell);
 static void ignore_row(void *ctx, struct at_slice row);
 static void ignore_end(void *ctx);
@@ -160,33 +168,29 @@ static enum at_code read_columns(struct modify *m, struct at_error *reterr)
     return at_read_row(m->w->store, m->write->table, m->write->row, filter, &sink, reterr);
 }
 
-/* The newest cell of each of the columns. */
 static enum at_code
-make_filter(const struct modify *m, struct at_filter **ret_filter, struct at_error *reterr)
+make_filter(struct modify *m, struct at_filter **ret_filter, struct at_error *reterr)
 {
-    struct at_filter_node ranges[COLUMNS_FILTERED_MAX] = {0};
-    struct at_filter_node *any[COLUMNS_FILTERED_MAX];
-    struct at_filter_node all = {.kind = AT_FILTER_INTERLEAVE, .children = any};
-    struct at_filter_node newest = {.kind = AT_FILTER_CELLS_PER_COLUMN_LIMIT, .number = 1};
-    struct at_filter_node *both[2] = {&all, &newest};
-    struct at_filter_node chain = {.kind = AT_FILTER_CHAIN, .children = both, .child_count = 2};
-
+    m->newest = (struct at_filter_node){.kind = AT_FILTER_CELLS_PER_COLUMN_LIMIT, .number = 1};
     if (m->count > COLUMNS_FILTERED_MAX)
-        return at_filter_compile(&newest, ret_filter, reterr);
+        return at_filter_compile(&m->newest, ret_filter, reterr);
     for (uint32_t i = 0; i < m->count; i++) {
         struct at_filter_bound at = {.set = true, .bytes = m->columns[i].qualifier};
-        ranges[i] = (struct at_filter_node){
+        m->ranges[i] = (struct at_filter_node){
             .kind = AT_FILTER_COLUMN_RANGE,
             .bytes = m->columns[i].family,
             .start = at,
             .end = at,
         };
-        any[i] = &ranges[i];
+        m->any_of[i] = &m->ranges[i];
     }
-    all.child_count = m->count;
-    if (m->count == 1)
-        both[0] = &ranges[0];
-    return at_filter_compile(&chain, ret_filter, reterr);
+    m->any = (struct at_filter_node){
+        .kind = AT_FILTER_INTERLEAVE, .children = m->any_of, .child_count = m->count};
+    m->both_of[0] = m->count == 1 ? &m->ranges[0] : &m->any;
+    m->both_of[1] = &m->newest;
+    m->both =
+        (struct at_filter_node){.kind = AT_FILTER_CHAIN, .children = m->both_of, .child_count = 2};
+    return at_filter_compile(&m->both, ret_filter, reterr);
 }
 
 static void take_cell(void *ctx, const struct at_cell *cell)
@@ -198,7 +202,7 @@ static void take_cell(void *ctx, const struct at_cell *cell)
         return;
     c->timestamp_micros = cell->timestamp_micros;
     c->len = cell->value.len;
-    c->cap = c->len + 1; /* never 0: this is how a cell with an empty value is known */
+    c->cap = c->len;
     c->value = at_arena_alloc_raw(m->write->arena, c->cap);
     if (c->len > 0)
         memcpy(c->value, cell->value.data, c->len);
@@ -236,7 +240,7 @@ append(struct modify *m, struct column *c, struct at_slice bytes, struct at_erro
         return at_fail(reterr, AT_INVALID_ARGUMENT,
                        "Appending would make a value of %zu bytes, more than %zu",
                        c->len + bytes.len, (size_t)AT_VALUE_BYTES_MAX);
-    if (c->len + bytes.len > c->cap) {
+    if (c->value == NULL || c->len + bytes.len > c->cap) {
         uint8_t *old = c->value;
         c->cap = c->len + bytes.len < 2 * c->len ? 2 * c->len : c->len + bytes.len;
         c->value = at_arena_alloc_raw(m->write->arena, c->cap);

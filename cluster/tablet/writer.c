@@ -113,9 +113,8 @@ uint64_t writer_wall_ns(const struct writer *w)
 
 static enum at_code make_any_cell(struct writer *w, struct at_error *reterr)
 {
-    struct at_filter_node node = {.kind = AT_FILTER_CELLS_PER_ROW_LIMIT, .number = 1};
-
-    return at_filter_compile(&node, &w->any_cell, reterr);
+    w->any_cell_node = (struct at_filter_node){.kind = AT_FILTER_CELLS_PER_ROW_LIMIT, .number = 1};
+    return at_filter_compile(&w->any_cell_node, &w->any_cell, reterr);
 }
 
 static bool idle(const struct writer *w)

@@ -94,6 +94,7 @@ struct writer {
     struct mail_list applies; /* at_apply, waiting */
     struct syncer syncer;
     struct at_filter *any_cell; /* passes one cell of a row */
+    struct at_filter_node any_cell_node;
 
     /* scratch, reused */
     struct at_arena arena;
