@@ -2,18 +2,24 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/limits.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 /* RocksDB would make a new, empty database where it finds none. A folder that lost only its CURRENT
  * file looks like that to it, so at_engine_open refuses one that still has tables or logs.
  *
- * RocksDB clears a write stop after a full disk by itself, once it sees free space (it polls, every
- * five seconds). at_engine_resume therefore only asks, by writing nothing and syncing it. */
+ * RocksDB must not run into a full disk: when 7.8 recovers from a failed write to its log, in the
+ * background, it fails one of its own assertions, which ends the process. So commits are refused
+ * while there is still room to flush all memtables; that is checked as bytes are written, and needs
+ * nothing to be undone. Should RocksDB report an error of its own all the same, nothing more is
+ * committed until the database is opened again, which reads back all that was acknowledged. */
 
 static const char *const family_names[FAMILY_COUNT] = {
     [FAMILY_DEFAULT] = "default",
@@ -25,6 +31,10 @@ static const char *const family_names[FAMILY_COUNT] = {
 /* at_engine_range_bytes counts entries in memtables up to this many. */
 #define MEMTABLE_COUNT_MAX 4096
 
+/* Free space is asked for once per this many bytes committed. */
+#define SPACE_CHECK_BYTES AT_MIB
+
+static enum at_code check_space(struct at_engine *e, size_t bytes, struct at_error *reterr);
 static enum at_code check_dir(const char *dir, struct at_error *reterr);
 static bool is_data_file(const char *name);
 static enum at_code check_families(const struct at_engine *e, struct at_error *reterr);
@@ -44,6 +54,8 @@ enum at_code at_engine_open(const struct at_engine_options *options,
     AT_ASSERT(options->memtable_bytes > 0);
     AT_TRY(check_dir(options->dir, reterr));
     struct at_engine *e = AT_NEW(struct at_engine);
+    e->dir = at_dup(options->dir, strlen(options->dir));
+    e->reserve_bytes = engine_reserve_bytes(options);
     engine_options_make(e, options);
     e->db = rocksdb_open_column_families(e->options[FAMILY_DEFAULT], options->dir, FAMILY_COUNT,
                                          family_names, (const rocksdb_options_t *const *)e->options,
@@ -85,11 +97,17 @@ at_engine_commit(struct at_engine *e, struct at_batch *batch, bool sync, struct 
     struct at_slice sealed = engine_batch_seal(batch);
     char *text = NULL;
 
+    if (e->broken)
+        return at_fail(reterr, AT_UNAVAILABLE, "the database failed before; open it again");
+    AT_TRY(check_space(e, sealed.len, reterr));
     rocksdb_writebatch_t *rocks =
         rocksdb_writebatch_create_from((const char *)sealed.data, sealed.len);
     rocksdb_write(e->db, sync ? e->write_sync : e->write_async, rocks, &text);
     rocksdb_writebatch_destroy(rocks);
-    return text == NULL ? AT_OK : engine_fail(text, "commit", reterr);
+    if (text == NULL)
+        return AT_OK;
+    e->broken = true;
+    return engine_fail(text, "commit", reterr);
 }
 
 enum at_code at_engine_sync(struct at_engine *e, struct at_error *reterr)
@@ -103,8 +121,8 @@ enum at_code at_engine_sync(struct at_engine *e, struct at_error *reterr)
 enum at_code at_engine_resume(struct at_engine *e, struct at_error *reterr)
 {
     struct at_batch *nothing = at_batch_new();
+    e->unchecked_bytes = SPACE_CHECK_BYTES;
     enum at_code code = at_engine_commit(e, nothing, true, reterr);
-
     at_batch_free(&nothing);
     return code;
 }
@@ -200,6 +218,27 @@ enum at_code engine_fail(char *text, const char *what, struct at_error *reterr)
     return code;
 }
 
+/* A batch is written twice: to the WAL and, later, to a table. While too little is free every
+ * commit asks again. */
+static enum at_code check_space(struct at_engine *e, size_t bytes, struct at_error *reterr)
+{
+    struct statvfs st;
+
+    e->unchecked_bytes += bytes;
+    if (e->unchecked_bytes < SPACE_CHECK_BYTES || statvfs(e->dir, &st) != 0)
+        return AT_OK;
+    uint64_t free_bytes = (uint64_t)st.f_bavail * st.f_frsize;
+    if (free_bytes < e->reserve_bytes + 2 * (uint64_t)bytes) {
+        e->unchecked_bytes = SPACE_CHECK_BYTES;
+        return at_fail(reterr, AT_RESOURCE_EXHAUSTED,
+                       "the disk is nearly full: %" PRIu64 " MiB are free and %" PRIu64
+                       " MiB of them are reserved",
+                       free_bytes / AT_MIB, e->reserve_bytes / AT_MIB);
+    }
+    e->unchecked_bytes = 0;
+    return AT_OK;
+}
+
 static enum at_code check_dir(const char *dir, struct at_error *reterr)
 {
     char path[4096];
@@ -255,6 +294,7 @@ static void release(struct at_engine *e)
     for (int i = 0; i < FAMILY_COUNT; i++)
         rocksdb_options_destroy(e->options[i]);
     rocksdb_cache_destroy(e->cache);
+    at_free(e->dir);
     at_free(e);
 }
 

@@ -50,12 +50,16 @@ void at_batch_delete_range(struct at_batch *batch,
 
 /* at_engine_commit writes the batch atomically; `sync` also syncs the WAL before it returns, else
  * the batch is handed to the operating system (survives kill -9). RESOURCE_EXHAUSTED when the disk
- * is full, UNAVAILABLE on other I/O errors; then nothing of it is visible. Blocks. */
+ * is full, or so nearly that memtables might not be flushed; UNAVAILABLE on other I/O errors. Then
+ * nothing of it is visible; after an error of RocksDB itself, whatever its code, all further
+ * commits are UNAVAILABLE until the engine is opened again. Blocks. */
 AT_MUST_USE enum at_code
 at_engine_commit(struct at_engine *e, struct at_batch *batch, bool sync, struct at_error *reterr);
 /* at_engine_sync makes all that was committed durable. Any thread; blocks. */
 AT_MUST_USE enum at_code at_engine_sync(struct at_engine *e, struct at_error *reterr);
-/* at_engine_recover clears a write stop after space returned. */
+/* at_engine_resume tells whether commits would be taken: RESOURCE_EXHAUSTED while space is short
+ * (it goes on by itself when there is room again), UNAVAILABLE when the engine must be closed and
+ * opened again. Writer thread; blocks. */
 AT_MUST_USE enum at_code at_engine_resume(struct at_engine *e, struct at_error *reterr);
 
 /* --- reading --- */

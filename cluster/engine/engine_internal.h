@@ -19,6 +19,11 @@ struct at_engine {
     rocksdb_writeoptions_t *write_sync;
     rocksdb_writeoptions_t *write_async;
     rocksdb_readoptions_t *read; /* never changed: any thread */
+    char *dir;
+    uint64_t reserve_bytes; /* of the disk: commits are refused below */
+    /* Writer thread only. */
+    size_t unchecked_bytes; /* committed since free space was last looked at */
+    bool broken;            /* RocksDB reported an error of its own */
 };
 
 struct at_snapshot {
@@ -44,6 +49,9 @@ enum at_code engine_fail(char *text, const char *what, struct at_error *reterr)
 
 /* engine_options_make fills e->options and e->cache. */
 void engine_options_make(struct at_engine *e, const struct at_engine_options *options);
+
+/* engine_reserve_bytes: the free space that flushing all memtables may need. */
+uint64_t engine_reserve_bytes(const struct at_engine_options *options);
 
 /* engine_batch_seal returns the batch in RocksDB's form; it lives until the batch changes. */
 struct at_slice engine_batch_seal(struct at_batch *batch);

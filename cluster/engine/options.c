@@ -38,6 +38,12 @@ void engine_options_make(struct at_engine *e, const struct at_engine_options *op
     database_options(e->options[FAMILY_DEFAULT], options);
 }
 
+/* Also something for a compaction's output; when that fails for want of space, nothing is lost. */
+uint64_t engine_reserve_bytes(const struct at_engine_options *options)
+{
+    return 2 * (options->memtable_bytes + LOG_MEMTABLE_BYTES) + FILE_BYTES;
+}
+
 static rocksdb_options_t *family_options(size_t memtable_bytes, rocksdb_cache_t *cache)
 {
     rocksdb_options_t *o = rocksdb_options_create();

@@ -4,10 +4,15 @@
 #include "support/test.h"
 
 #include <ftw.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* Whether this process has mounts of its own. It must, before RocksDB starts threads. */
+static bool may_mount;
 
 struct fixture {
     char dir[64];
@@ -92,7 +97,8 @@ static void reopen(struct fixture *f)
     struct at_error err;
 
     at_engine_close(&f->engine);
-    assert_int_equal(open_at(f->path, &f->engine, &err), AT_OK);
+    if (open_at(f->path, &f->engine, &err) != AT_OK)
+        fail_msg("reopening: %s", err.msg);
 }
 
 static void a_batch_moves_all_spaces_and_keeps_them_apart(void **state)
@@ -335,6 +341,54 @@ static void sync_and_resume_succeed_on_a_healthy_disk(void **state)
     expect(f, NULL, AT_SPACE_META, "a", "1");
 }
 
+/* Writes into a file system of 160 MiB, part of which a file takes up; then removes that file.
+ * Needs to mount, which an ordinary user may not. */
+static void a_full_disk_refuses_whole_batches_until_there_is_room_again(void **state)
+{
+    struct fixture *f = *state;
+    static uint8_t value[100000];
+    char ballast[96];
+    struct at_error err;
+    char key[16] = "";
+    int i = 0;
+
+    at_engine_close(&f->engine);
+    if (!may_mount || mount("none", f->dir, "tmpfs", 0, "size=160m") != 0)
+        skip();
+    snprintf(ballast, sizeof(ballast), "%s/ballast", f->dir);
+    FILE *file = fopen(ballast, "w");
+    assert_non_null(file);
+    for (int j = 0; j < 400; j++)
+        assert_int_equal(fwrite(value, 1, sizeof(value), file), sizeof(value));
+    fclose(file);
+    assert_int_equal(open_at(f->path, &f->engine, &err), AT_OK);
+
+    enum at_code code = AT_OK;
+    for (; code == AT_OK && i < 1000; i++) {
+        for (size_t j = 0; j < sizeof(value); j += 16)
+            value[j] = (uint8_t)((size_t)i * 7 + j * 13);
+        at_batch_clear(f->batch);
+        snprintf(key, sizeof(key), "%d", i);
+        at_batch_put(f->batch, AT_SPACE_CELLS, at_slice_cstr(key),
+                     at_slice_make(value, sizeof(value)));
+        put(f, AT_SPACE_LOG, key, "log");
+        code = at_engine_commit(f->engine, f->batch, false, &err);
+    }
+    assert_int_equal(code, AT_RESOURCE_EXHAUSTED);
+    expect(f, NULL, AT_SPACE_LOG, key, NULL);
+    expect(f, NULL, AT_SPACE_LOG, "0", "log");
+    assert_int_equal(at_engine_resume(f->engine, &err), AT_RESOURCE_EXHAUSTED);
+
+    assert_int_equal(remove(ballast), 0);
+    assert_int_equal(at_engine_resume(f->engine, &err), AT_OK);
+    commit(f, true);
+    reopen(f);
+    expect(f, NULL, AT_SPACE_LOG, key, "log");
+    expect(f, NULL, AT_SPACE_LOG, "0", "log");
+    at_engine_close(&f->engine);
+    assert_int_equal(umount(f->dir), 0);
+}
+
 static void a_value_beyond_the_buffer_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -365,7 +419,10 @@ int main(void)
         CASE(sizes_count_memtables_and_files),
         CASE(sync_and_resume_succeed_on_a_healthy_disk),
         CASE(a_value_beyond_the_buffer_is_refused),
+        CASE(a_full_disk_refuses_whole_batches_until_there_is_room_again),
     };
 
+    may_mount =
+        unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
