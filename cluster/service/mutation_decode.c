@@ -229,8 +229,10 @@ static enum at_code decode_merge(const struct element *e,
     out->kind = AT_MUTATION_MERGE;
     out->family = at_slice_cstr(merge->family_name);
     AT_TRY(decode_cell_values(e, merge->column_qualifier, merge->timestamp, out, reterr));
+    if (merge->input && merge->input->kind_case == GOOGLE__BIGTABLE__V2__VALUE__KIND__NOT_SET)
+        return AT_OK; /* NULL: no bytes, merging nothing */
     if (!value_bytes(merge->input, e->arena, &out->value))
         return REFUSE(reterr, AT_INVALID_ARGUMENT, e->index, "%s",
-                      "input must be a raw_value, bytes_value or int_value");
+                      "input must be a raw_value, bytes_value, string_value or int_value");
     return AT_OK;
 }
