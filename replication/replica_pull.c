@@ -20,6 +20,7 @@ static void report_gap(struct at_replica *r, uint32_t from, struct at_position b
 static bool served(const struct at_replica *r, const struct at_open_gap *gap);
 static void decide_mode(struct at_replica *r);
 static bool in_touch(const struct at_replica *r, uint32_t index);
+static void unpark_lost(struct at_replica *r, uint32_t index);
 static void note_time(struct at_replica *r, uint64_t mono_ns);
 
 bool at_replica_admit_reply(const struct at_replica *r,
@@ -111,8 +112,10 @@ void at_replica_merge_reply(struct at_replica *r,
     told_vector(r, &reply->ends_known);
     merge_facts(r, &reply->facts);
     at_replica_prune_epochs(r);
-    for (uint32_t i = 0; i < r->origin_count; i++)
+    for (uint32_t i = 0; i < r->origin_count; i++) {
         at_origin_settle(&r->origins[i], &r->applied);
+        unpark_lost(r, i);
+    }
     at_replica_advance_horizon(r);
     merge_gaps(r, from, reply);
     decide_mode(r);
@@ -285,6 +288,19 @@ static bool in_touch(const struct at_replica *r, uint32_t index)
 
     return index != r->self_index && at_replica_is_active(r, index) && peer->heard_mono_ns != 0 &&
            r->mono_ns - peer->heard_mono_ns <= IN_TOUCH_NS_MAX;
+}
+
+/* What was parked may be lost meanwhile, with the tail of its origin: it will not come. */
+static void unpark_lost(struct at_replica *r, uint32_t index)
+{
+    struct at_position *parked = &r->peers[index].parked;
+    uint64_t end = 0;
+
+    if (parked->epoch == 0)
+        return;
+    if (parked->epoch < r->origins[index].first_open ||
+        (at_origin_end(&r->origins[index], parked->epoch, &end) && end < parked->seq))
+        parked->epoch = 0;
 }
 
 static void note_time(struct at_replica *r, uint64_t mono_ns)

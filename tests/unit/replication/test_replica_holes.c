@@ -59,12 +59,15 @@ static void H1_a_promise_does_not_count_before_its_position_is_applied(void **st
 {
     (void)state;
     assert_true(model_write(&m, A, 1));
+    time_passes(1);
     assert_true(model_write(&m, A, 1));
+    time_passes(1);
+    (void)model_idle(&m, A);
+    time_passes(1);
     assert_int_equal(model_exchange(&m, B, A, 1), 1);
+    (void)model_idle(&m, B);
     assert_true(model_horizon(&m, B) < stamp_of(A, 1, 2));
     assert_int_equal(model_exchange(&m, B, A, 1), 1);
-    time_passes(1);
-    (void)model_idle(&m, B);
     assert_true(model_horizon(&m, B) >= stamp_of(A, 1, 2));
 }
 
@@ -115,6 +118,9 @@ static void H4_no_promise_in_a_new_epoch_before_the_old_ones_are_closed(void **s
     model_start(&m, A, false);
     assert_true(m.nodes[A].view.closing);
     uint64_t before = model_horizon(&m, B);
+    time_passes(200);
+    (void)model_idle(&m, A);
+    (void)model_idle(&m, B);
     assert_int_equal(model_exchange(&m, B, A, 1), 1);
     assert_true(model_horizon(&m, B) == before);
     model_close(&m, A);
