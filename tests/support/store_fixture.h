@@ -32,7 +32,7 @@ struct fx {
     char dir[64];
     struct at_store *store;
     struct at_store_config config;
-    uint64_t wall_offset_ns; /* added to the wall clock */
+    _Atomic uint64_t wall_offset_ns; /* added to the wall clock */
 };
 
 /* A write that is waited for. */
