@@ -10,6 +10,7 @@
 
 #define OUT_BYTES_MAX (AT_H2_GATHER_BYTES + (size_t)256 * 1024)
 #define H2_HEAD_BYTES 9
+#define TCP_KEEPALIVE_S 60
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf);
 static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf);
@@ -56,6 +57,7 @@ void at_h2_conn_start(struct at_h2_conn *conn, nghttp2_session *session)
     conn->session = session;
     conn->heard_ns = at_loop_now_ns(conn->loop);
     (void)uv_tcp_nodelay(&conn->tcp, 1);
+    (void)uv_tcp_keepalive(&conn->tcp, 1, TCP_KEEPALIVE_S); /* peers that vanish without a word */
     if (uv_read_start((uv_stream_t *)&conn->tcp, on_alloc, on_read) != 0)
         at_h2_conn_fail(conn);
     at_h2_conn_wake(conn);

@@ -76,7 +76,7 @@ void at_loop_free(struct at_loop **loop_ptr)
     uv_close((uv_handle_t *)&loop->wake, NULL);
     uv_close((uv_handle_t *)&loop->turn_end, NULL);
     /* What was closed by others and not yet told so gets its callbacks now. */
-    while (uv_run(&loop->uv, UV_RUN_NOWAIT) != 0)
+    while (uv_run(&loop->uv, UV_RUN_ONCE) != 0)
         run_deferred(loop);
     run_deferred(loop);
     int rc = uv_loop_close(&loop->uv);
