@@ -2,6 +2,7 @@
 #include <argp.h>
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cluster/cluster.h"

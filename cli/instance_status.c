@@ -1,0 +1,103 @@
+/* instance_status.c: lag is computed from two answers, the lagging side's first: what the other has
+ * by the time it is asked can only be more, so a lag of 0 is never shown early. */
+#include "cli/instance_status.h"
+
+#include <string.h>
+
+#include "cli/ask.h"
+
+#define ASK_MS 1000
+
+static void ask_cluster(struct at_cluster_report *c,
+                        const struct at_cluster_config *config,
+                        struct at_arena *arena);
+static struct at_lag_report lag_of(const struct at_cluster_report *behind,
+                                   const struct at_cluster_report *ahead,
+                                   const Atoll__V1__ClusterStatus *later);
+
+void at_instance_ask(struct at_state_dir *s,
+                     struct at_arena *arena,
+                     struct at_instance_report *ret_report)
+{
+    struct at_instance_report *r = ret_report;
+    *r = (struct at_instance_report){.cluster_count = s->instance.cluster_count};
+    r->router_running = at_state_dir_running(s, AT_ROUTER_NAME);
+    Atoll__V1__StatusRequest request = ATOLL__V1__STATUS_REQUEST__INIT;
+    struct at_ask ask = {"127.0.0.1", r->router_running.grpc, "/atoll.v1.Router/Status", ASK_MS};
+    void *answer;
+    if (r->router_running.alive &&
+        at_ask_unary(&ask, &request.base, &atoll__v1__router_status__descriptor, arena, &answer,
+                     NULL) == AT_OK)
+        r->router = answer;
+    for (uint32_t i = 0; i < r->cluster_count; i++) {
+        r->clusters[i].running = at_state_dir_running(s, s->instance.clusters[i].id);
+        ask_cluster(&r->clusters[i], &s->instance.clusters[i], arena);
+    }
+    for (uint32_t ahead = 0; ahead < r->cluster_count; ahead++) {
+        struct at_cluster_report later = r->clusters[ahead];
+        ask_cluster(&later, &s->instance.clusters[ahead], arena);
+        for (uint32_t behind = 0; behind < r->cluster_count; behind++)
+            if (behind != ahead)
+                r->lag[behind][ahead] =
+                    lag_of(&r->clusters[behind], &r->clusters[ahead], later.status);
+    }
+}
+
+static void ask_cluster(struct at_cluster_report *c,
+                        const struct at_cluster_config *config,
+                        struct at_arena *arena)
+{
+    Atoll__V1__StatusRequest request = ATOLL__V1__STATUS_REQUEST__INIT;
+    struct at_ask ask = {config->host, config->grpc_port, "/atoll.v1.Cluster/Status", ASK_MS};
+    void *answer;
+    c->id = config->id;
+    c->zone = config->zone;
+    c->status = NULL;
+    if (c->running.alive &&
+        at_ask_unary(&ask, &request.base, &atoll__v1__cluster_status__descriptor, arena, &answer,
+                     NULL) == AT_OK)
+        c->status = answer;
+}
+
+static struct at_lag_report lag_of(const struct at_cluster_report *behind,
+                                   const struct at_cluster_report *ahead,
+                                   const Atoll__V1__ClusterStatus *later)
+{
+    struct at_lag_report lag = {.link = "CUT"};
+    if (!behind->status)
+        return lag;
+    for (size_t i = 0; i < behind->status->n_links; i++) {
+        const Atoll__V1__LinkStatus *link = behind->status->links[i];
+        if (strcmp(link->peer_id, ahead->id) != 0)
+            continue;
+        lag.link = link->state;
+        lag.known = link->lag_known;
+        lag.ms = link->lag_ms;
+        lag.entries = link->lag_entries;
+    }
+    if (!lag.known || !later) {
+        lag.known = false;
+        return lag;
+    }
+    uint64_t applied = 0;
+    for (size_t i = 0; i < behind->status->n_positions; i++) {
+        const Atoll__V1__PositionStatus *p = behind->status->positions[i];
+        if (p->member_id == later->member_id && p->epoch == later->epoch)
+            applied = p->applied;
+    }
+    uint64_t missing = later->seq > applied ? later->seq - applied : 0;
+    if (missing > lag.entries)
+        lag.entries = missing;
+    return lag;
+}
+
+const char *at_cluster_report_state(const struct at_cluster_report *c)
+{
+    if (!c->running.alive)
+        return "DOWN";
+    if (!c->status)
+        return "SILENT"; /* runs, but does not answer: stopped, or starting */
+    const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value(
+        &atoll__v1__cluster_state__descriptor, (int)c->status->state);
+    return value ? value->name : "UNKNOWN";
+}

@@ -1,0 +1,157 @@
+/* process.c: processes are found by their run files, never by name, and outlive the command that
+ * started them. */
+#include "cli/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define POLL_US 2000
+
+extern char **environ;
+
+static void last_line(const char *path, char line[160]);
+
+static uint64_t now_ms(void)
+{
+    struct at_clock clock = at_clock_system();
+    return at_clock_mono_ns(&clock) / AT_MS_NS;
+}
+
+enum at_code
+at_process_spawn(struct at_state_dir *s, const char *name, pid_t *ret_pid, struct at_error *reterr)
+{
+    bool router = strcmp(name, AT_ROUTER_NAME) == 0;
+    const char *run_file = at_state_dir_path(s, "run", name, ".json");
+    const char *arguments[] = {
+        "atoll",
+        router ? "router" : "cluster",
+        "--instance",
+        at_state_dir_path(s, "", "instance", ".yaml"),
+        "--run-file",
+        run_file,
+        router ? NULL : "--cluster", /* a router's arguments end here */
+        name,
+        "--data",
+        at_state_dir_path(s, "data", name, ""),
+        NULL,
+    };
+    (void)unlink(run_file);
+    /* By its real path: a process started through /proc/self/exe would be called "exe". */
+    char program[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    if (len < 0)
+        return at_fail(reterr, AT_INTERNAL, "/proc/self/exe: %s", strerrordesc_np(errno));
+    program[len] = '\0';
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)posix_spawn_file_actions_init(&files);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    (void)posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+    (void)posix_spawn_file_actions_addopen(&files, 2, at_state_dir_path(s, "logs", name, ".log"),
+                                           O_WRONLY | O_CREAT | O_APPEND, 0666);
+    (void)posix_spawnattr_setsigmask(&attributes, &none);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+    int err = posix_spawn(ret_pid, program, &files, &attributes,
+                          (char *const *)(uintptr_t)arguments, environ);
+    (void)posix_spawn_file_actions_destroy(&files);
+    (void)posix_spawnattr_destroy(&attributes);
+    if (err != 0)
+        return at_fail(reterr, AT_UNAVAILABLE, "%s cannot be started: %s", name,
+                       strerrordesc_np(err));
+    return AT_OK;
+}
+
+enum at_code at_process_wait_serving(struct at_state_dir *s,
+                                     const char *name,
+                                     pid_t pid,
+                                     uint32_t timeout_ms,
+                                     struct at_error *reterr)
+{
+    uint64_t end_ms = now_ms() + timeout_ms;
+    while (now_ms() < end_ms) {
+        struct at_running running = at_state_dir_running(s, name);
+        if (running.alive && running.pid == pid)
+            return AT_OK;
+        int status;
+        if (waitpid(pid, &status, WNOHANG) == pid) {
+            const char *log = at_state_dir_path(s, "logs", name, ".log");
+            char line[160];
+            last_line(log, line);
+            return at_fail(reterr, AT_UNAVAILABLE, "%s ended at once: %s (%s)", name, line, log);
+        }
+        (void)usleep(POLL_US);
+    }
+    return at_fail(reterr, AT_DEADLINE_EXCEEDED, "%s does not serve after %u ms", name, timeout_ms);
+}
+
+/* The last line of the log that says something; the closing "stopped" does not. */
+static void last_line(const char *path, char line[160])
+{
+    char buffer[512];
+    line[0] = '\0';
+    FILE *file = fopen(path, "re");
+    while (file && fgets(buffer, sizeof(buffer), file))
+        if (buffer[0] != '\n' && !strstr(buffer, "msg=stopped") && !strstr(buffer, "\"stopped\""))
+            (void)snprintf(line, 160, "%.*s", (int)strcspn(buffer, "\n"), buffer);
+    if (file)
+        (void)fclose(file);
+}
+
+/* True once the process is gone; waits for it if it is our child. */
+static bool gone(struct at_state_dir *s, const char *name, pid_t pid)
+{
+    (void)waitpid(pid, NULL, WNOHANG);
+    struct at_running running = at_state_dir_running(s, name);
+    return !running.alive || running.pid != pid;
+}
+
+static const char *name_at(const struct at_state_dir *s, uint32_t i)
+{
+    return i == 0 ? AT_ROUTER_NAME : s->instance.clusters[i - 1].id;
+}
+
+uint32_t at_process_stop_all(struct at_state_dir *s, uint32_t timeout_ms)
+{
+    pid_t pids[AT_MEMBERS_MAX + 1];
+    uint32_t count = s->instance.cluster_count + 1;
+    uint32_t running = 0;
+    uint64_t end_ms = now_ms() + timeout_ms;
+    for (uint32_t i = 0; i < count; i++) {
+        struct at_running r = at_state_dir_running(s, name_at(s, i));
+        pids[i] = r.alive ? r.pid : 0;
+        running += r.alive;
+        if (r.alive)
+            (void)kill(r.pid, SIGTERM);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        while (pids[i] && !gone(s, name_at(s, i), pids[i])) {
+            if (now_ms() >= end_ms)
+                (void)kill(pids[i], SIGKILL);
+            (void)usleep(POLL_US);
+        }
+        (void)unlink(at_state_dir_path(s, "run", name_at(s, i), ".json"));
+    }
+    return running;
+}
+
+enum at_code at_process_kill(struct at_state_dir *s, const char *name, struct at_error *reterr)
+{
+    struct at_running r = at_state_dir_running(s, name);
+    if (!r.alive || kill(r.pid, SIGKILL) != 0)
+        return at_fail(reterr, AT_FAILED_PRECONDITION, "%s is not running", name);
+    while (!gone(s, name, r.pid))
+        (void)usleep(POLL_US);
+    return AT_OK;
+}

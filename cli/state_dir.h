@@ -1,0 +1,67 @@
+/* state_dir.h: the folder where an instance lives: its resolved file, data, logs, run files.
+ * ADAPTER.
+ *
+ *   STATE/instance.yaml        the resolved instance file, read by all processes
+ *   STATE/data/CLUSTER/        one RocksDB each
+ *   STATE/logs/NAME.log        stderr of each process
+ *   STATE/run/NAME.json        {"pid", "grpc", ...}, written by a process once it serves
+ *   STATE/lock                 held by the command that starts or stops processes
+ *
+ * NAME is a cluster id or "router" (no cluster may be called so). */
+#ifndef ATOLL_CLI_STATE_DIR_H
+#define ATOLL_CLI_STATE_DIR_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/limits.h"
+#include "configs/instance.h"
+
+#define AT_STATE_DIR_DEFAULT "./.atoll"
+#define AT_ROUTER_NAME "router"
+
+struct at_state_dir {
+    struct at_arena arena; /* owns all texts */
+    const char *path;      /* absolute */
+    struct at_instance_config instance;
+    int lock_fd; /* -1: not held */
+};
+
+/* at_state_dir_open reads STATE/instance.yaml. NOT_FOUND when there is none: nothing was started
+ * here. */
+AT_MUST_USE enum at_code
+at_state_dir_open(struct at_state_dir *s, const char *path, struct at_error *reterr);
+
+/* at_state_dir_create makes the folder for the instance of `file` (or opens it again: then ids and
+ * ports are kept; FAILED_PRECONDITION when its clusters are others), fills in member ids, the
+ * instance id and free ports, and saves. grpc_port and http_port override the router's (-1: as the
+ * file says). */
+AT_MUST_USE enum at_code at_state_dir_create(struct at_state_dir *s,
+                                             const char *path,
+                                             const char *file,
+                                             int grpc_port,
+                                             int http_port,
+                                             struct at_error *reterr);
+void at_state_dir_close(struct at_state_dir *s);
+
+/* at_state_dir_lock takes the lock; UNAVAILABLE when another command has it for more than 10 s. */
+AT_MUST_USE enum at_code at_state_dir_lock(struct at_state_dir *s, struct at_error *reterr);
+
+/* at_state_dir_path formats a path below the folder, into the arena. */
+const char *
+at_state_dir_path(struct at_state_dir *s, const char *folder, const char *name, const char *suffix);
+
+/* What a process's run file says. `alive`: that pid exists and is such a process. */
+struct at_running {
+    bool alive;
+    pid_t pid;
+    uint16_t grpc;
+    uint16_t http;
+    uint16_t peer;
+};
+struct at_running at_state_dir_running(struct at_state_dir *s, const char *name);
+
+/* Index of a cluster of the instance, or -1. */
+int at_state_dir_cluster(const struct at_state_dir *s, const char *id);
+
+#endif
