@@ -24,7 +24,8 @@
 #define FX_MIN "\x1a\x04\x32\x02\x3a\x00"
 #define FX_HLL "\x1a\x04\x32\x02\x2a\x00"
 #define FX_FIELDS(s) at_slice_make(("" s ""), sizeof(s) - 1)
-#define FX_SIZES_MAX 4096
+#define FX_SIZES_MAX 1024
+#define FX_RUNS_MAX 2048
 
 static const struct at_member_id fx_members[] = {{1}, {2}, {3}};
 
@@ -361,7 +362,7 @@ struct fx_reply {
 static FX_UNUSED void
 fx_reply_make(struct fx_reply *r, struct fx *from, const struct at_vector *have, size_t bytes_max)
 {
-    static const size_t reply_bytes_max = 64 * AT_MIB;
+    static const size_t reply_bytes_max = 2 * AT_MIB;
     uint32_t *sizes = at_alloc(FX_SIZES_MAX * sizeof(*sizes));
 
     memset(r, 0, sizeof(*r));
@@ -378,7 +379,7 @@ fx_reply_make(struct fx_reply *r, struct fx *from, const struct at_vector *have,
         .incarnation = r->view.epoch,
         .hlc = r->view.hlc,
         .facts = r->view.facts,
-        .runs = AT_ARENA_ARRAY(&r->arena, struct at_run, 64 * FX_SIZES_MAX),
+        .runs = AT_ARENA_ARRAY(&r->arena, struct at_run, FX_RUNS_MAX),
     };
     at_vector_init(&reply->ends_known);
     at_vector_copy(&reply->ends_known, &r->view.applied);
@@ -394,7 +395,7 @@ fx_reply_make(struct fx_reply *r, struct fx *from, const struct at_vector *have,
                                             sizes, FX_SIZES_MAX, &count, NULL);
         AT_ASSERT(rc == AT_OK);
         for (uint32_t n = 0; n < count; n++) {
-            AT_ASSERT(reply->run_count < 64 * FX_SIZES_MAX);
+            AT_ASSERT(reply->run_count < FX_RUNS_MAX);
             reply->runs[reply->run_count++] =
                 (struct at_run){end.origin, end.epoch, at_slice_make(r->bytes.data + at, sizes[n])};
             at += sizes[n];
