@@ -1,4 +1,5 @@
-/* alarms.h: many alarms on one loop behind one libuv timer. ADAPTER. For wire/ and for those who serve calls.
+/* alarms.h: many alarms on one loop behind one libuv timer. ADAPTER. For wire/ and for those who
+ * serve calls.
  *
  * Loop thread. An alarm is embedded in its owner; zeroed memory with `ring` set is an idle one. */
 #ifndef ATOLL_WIRE_ALARMS_H

@@ -27,7 +27,7 @@ void at_deadlines_add(struct at_deadlines *d, struct at_deadline *item, uint64_t
     AT_ASSERT(item->place == 0);
     if (d->count == d->cap) {
         d->cap = d->cap ? d->cap * 2 : 64;
-        d->items = at_realloc(d->items, d->cap * sizeof(*d->items));
+        d->items = at_realloc(d->items, d->cap * sizeof(void *));
     }
     item->due_ns = due_ns;
     put(d, d->count++, item);

@@ -155,6 +155,7 @@ void at_grpc_answer_http(struct at_grpc_call *call, const char *http_status)
     at_h2_conn_wake(&call->conn->h2);
 }
 
+/* NOLINTBEGIN(readability-function-size,readability-non-const-parameter): nghttp2's signature */
 static ssize_t on_read_out(nghttp2_session *session,
                            int32_t stream_id,
                            uint8_t *buf,
@@ -183,6 +184,7 @@ static ssize_t on_read_out(nghttp2_session *session,
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     return (ssize_t)n;
 }
+/* NOLINTEND(readability-function-size,readability-non-const-parameter) */
 
 int at_grpc_answer_send_data(struct at_grpc_call *call, const uint8_t *head, size_t length)
 {

@@ -196,6 +196,7 @@ bool at_grpc_client_call_submit(struct at_grpc_client_call *call, struct at_grpc
     return true;
 }
 
+/* NOLINTBEGIN(readability-function-size,readability-non-const-parameter): nghttp2's signature */
 static ssize_t on_read_request(nghttp2_session *session,
                                int32_t stream_id,
                                uint8_t *buf,
@@ -220,6 +221,7 @@ static ssize_t on_read_request(nghttp2_session *session,
         *data_flags |= NGHTTP2_DATA_FLAG_EOF;
     return (ssize_t)n;
 }
+/* NOLINTEND(readability-function-size,readability-non-const-parameter) */
 
 int at_grpc_client_call_send_data(struct at_grpc_client_call *call,
                                   struct at_grpc_client_conn *conn,
