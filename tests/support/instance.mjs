@@ -1,0 +1,104 @@
+// instance.mjs: a whole Atoll instance for a test: real processes in a temporary folder.
+//
+//   const instance = await Instance.start({config: 'configs/three-zones.yaml'});
+//   ... instance.client('multi') ... await instance.kill('lab-c1') ...
+//   await instance.stop();
+//
+// ATOLL names the program (default build/release/atoll). Every process is stopped by its pid through
+// `atoll down`; the folder is removed unless the test failed and ATOLL_KEEP is set.
+
+import {execFile} from 'node:child_process';
+import {mkdtemp, rm, readFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {dirname, join, resolve} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {promisify} from 'node:util';
+
+const run = promisify(execFile);
+export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+export const ATOLL = resolve(ROOT, process.env.ATOLL ?? 'build/release/atoll');
+
+export class Instance {
+  static async start({config = 'configs/three-zones.yaml'} = {}) {
+    const instance = new Instance();
+    instance.dir = await mkdtemp(join(tmpdir(), 'atoll-test-'));
+    try {
+      await instance.atoll('up', '-c', resolve(ROOT, config), '--grpc-port', '0', '--http-port',
+        '0', '--detach');
+      const status = await instance.status();
+      instance.port = status.router.grpc;
+      instance.httpPort = status.router.http;
+    } catch (err) {
+      await rm(instance.dir, {recursive: true, force: true});
+      throw err;
+    }
+    return instance;
+  }
+
+  project = 'atoll';
+  id = 'lab';
+
+  /** Runs `atoll COMMAND ... --state-dir DIR` and returns its standard output. */
+  async atoll(command, ...args) {
+    const {stdout} = await run(ATOLL, [command, ...args, '--state-dir', this.dir],
+      {maxBuffer: 64 << 20});
+    return stdout;
+  }
+
+  /** Runs `atoll cbt ...` against the router. */
+  async cbt(...args) {
+    const {stdout} = await run(ATOLL, ['cbt', '--endpoint', this.endpoint, ...args],
+      {maxBuffer: 64 << 20});
+    return stdout;
+  }
+
+  get endpoint() {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  async status() {
+    return JSON.parse(await this.atoll('status', '--json'));
+  }
+
+  async kill(cluster) {
+    await this.atoll('kill', cluster);
+  }
+
+  async startCluster(cluster) {
+    await this.atoll('start', cluster);
+  }
+
+  /** Digest lines by cluster, or throws when the clusters differ. */
+  async digest(...table) {
+    return await this.atoll('digest', ...table);
+  }
+
+  async log(name) {
+    return await readFile(join(this.dir, 'logs', `${name}.log`), 'utf8');
+  }
+
+  async stop() {
+    await this.atoll('down');
+    if (!process.env.ATOLL_KEEP) await rm(this.dir, {recursive: true, force: true});
+  }
+}
+
+/** Waits until `check` returns something true; throws with `what` after the time. */
+export async function eventually(what, check, ms = 30000) {
+  const end = Date.now() + ms;
+  for (;;) {
+    const value = await check();
+    if (value) return value;
+    if (Date.now() > end) throw new Error(`not within ${ms} ms: ${what}`);
+    await new Promise(done => setTimeout(done, 50));
+  }
+}
+
+/** Waits until no pair of clusters lags, as far as `atoll status` knows. */
+export async function replicated(instance, ms = 60000) {
+  await eventually('replication has caught up', async () => {
+    const {clusters} = await instance.status();
+    return clusters.every(c =>
+      c.state === 'READY' && Object.values(c.lag).every(l => l.entries === 0));
+  }, ms);
+}
