@@ -1,6 +1,6 @@
 /* row_reader.h: reads a ReadRows answer as the strictest of clients would: every rule of the chunk
- * stream is checked. Rows are rendered as "key f:q@ts=value#label ...;" with long values as their
- * length and hash. */
+ * stream is checked. Rows are rendered as "key f:q@ts=value#label ...;" with bytes that are no
+ * ASCII text as \xNN and long values as their length and hash. */
 #ifndef ATOLL_TESTS_SUPPORT_ROW_READER_H
 #define ATOLL_TESTS_SUPPORT_ROW_READER_H
 
@@ -64,6 +64,16 @@ static inline void row_reader_set(struct at_buf *b, ProtobufCBinaryData bytes)
     assert_int_equal(at_buf_append(b, at_slice_make(bytes.data, bytes.len)), AT_OK);
 }
 
+static inline void row_reader_show(struct row_reader *r, struct at_slice bytes)
+{
+    for (size_t i = 0; i < bytes.len; i++) {
+        bool plain = bytes.data[i] >= 0x20 && bytes.data[i] < 0x7f;
+        enum at_code code = plain ? at_buf_printf(&r->text, "%c", bytes.data[i])
+                                  : at_buf_printf(&r->text, "\\x%02x", bytes.data[i]);
+        assert_int_equal(code, AT_OK);
+    }
+}
+
 static inline void row_reader_advance(struct row_reader *r, struct at_slice key)
 {
     int c = at_slice_cmp(key, at_buf_slice(&r->last_key));
@@ -79,12 +89,13 @@ static inline void row_reader_end_cell(struct row_reader *r)
     struct at_slice value = at_buf_slice(&r->value);
 
     r->cells++;
-    assert_int_equal(at_buf_printf(&r->text, " %.*s:%.*s@%" PRId64 "=",
-                                   AT_SLICE_ARG(at_buf_slice(&r->family)),
-                                   AT_SLICE_ARG(at_buf_slice(&r->qualifier)), r->timestamp_micros),
-                     AT_OK);
+    assert_int_equal(at_buf_append(&r->text, AT_LIT(" ")), AT_OK);
+    row_reader_show(r, at_buf_slice(&r->family));
+    assert_int_equal(at_buf_append(&r->text, AT_LIT(":")), AT_OK);
+    row_reader_show(r, at_buf_slice(&r->qualifier));
+    assert_int_equal(at_buf_printf(&r->text, "@%" PRId64 "=", r->timestamp_micros), AT_OK);
     if (value.len <= ROW_READER_SHOWN_BYTES)
-        assert_int_equal(at_buf_append(&r->text, value), AT_OK);
+        row_reader_show(r, value);
     else
         assert_int_equal(
             at_buf_printf(&r->text, "<%zu,%" PRIx64 ">", value.len, at_hash64(value, 0)), AT_OK);
@@ -101,7 +112,7 @@ static inline void row_reader_head(struct row_reader *r,
         assert_true(c->row_key.len > 0 && c->family_name && c->qualifier);
         row_reader_set(&r->key, c->row_key);
         row_reader_advance(r, at_buf_slice(&r->key));
-        assert_int_equal(at_buf_append(&r->text, at_buf_slice(&r->key)), AT_OK);
+        row_reader_show(r, at_buf_slice(&r->key));
         r->in_row = true;
     } else {
         assert_true(c->row_key.len == 0);

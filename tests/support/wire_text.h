@@ -2,8 +2,9 @@
  *
  *   "1:$t 2:r1 3{1{1:f 2:q 3=1000 4:'a value'}}"
  *
- * A field is its number and then =VARINT, #DOUBLE, {FIELDS} or :BYTES. Bytes are a word, 'quoted',
- * *N (N times 'x'), or $x, which is the table name "projects/p/instances/i/tables/x". */
+ * A field is its number and then =VARINT, #DOUBLE, {FIELDS} or :BYTES. Bytes are a word, 'quoted'
+ * (where \0 to \9 are those bytes), *N (N times 'x'), or $x, which is the table name
+ * "projects/p/instances/i/tables/x". */
 #ifndef ATOLL_TESTS_SUPPORT_WIRE_TEXT_H
 #define ATOLL_TESTS_SUPPORT_WIRE_TEXT_H
 
@@ -21,13 +22,27 @@ static inline void wire_text_must(enum at_code code)
     AT_ASSERT(code == AT_OK);
 }
 
+static inline struct at_slice wire_text_quoted(struct at_slice s, struct at_arena *arena)
+{
+    uint8_t *out = at_arena_alloc(arena, s.len);
+    size_t len = 0;
+
+    for (size_t i = 0; i < s.len; i++) {
+        bool escape =
+            s.data[i] == '\\' && i + 1 < s.len && s.data[i + 1] >= '0' && s.data[i + 1] <= '9';
+        i += escape;
+        out[len++] = escape ? (uint8_t)(s.data[i] - '0') : s.data[i];
+    }
+    return at_slice_make(out, len);
+}
+
 static inline struct at_slice wire_text_word(const char **p, struct at_arena *arena)
 {
     if (**p == '\'') {
         size_t len = strcspn(*p + 1, "'");
         struct at_slice s = at_slice_make(*p + 1, len);
         *p += len + 2;
-        return s;
+        return wire_text_quoted(s, arena);
     }
     size_t len = strcspn(*p, " }");
     struct at_slice s = at_slice_make(*p, len);
