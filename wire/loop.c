@@ -13,6 +13,7 @@
  * get their chance first, so that one connection that can always write cannot starve the others. */
 #include "wire/loop.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -47,8 +48,18 @@ static void *thread_main(void *arg);
 static bool run_posted(struct at_loop *loop);
 static bool run_deferred(struct at_loop *loop);
 
+static void ignore_sigpipe(void)
+{
+    struct sigaction action;
+    if (sigaction(SIGPIPE, NULL, &action) != 0 || action.sa_handler != SIG_DFL)
+        return;
+    action.sa_handler = SIG_IGN;
+    (void)sigaction(SIGPIPE, &action, NULL);
+}
+
 struct at_loop *at_loop_new(struct at_clock clock)
 {
+    ignore_sigpipe();
     struct at_loop *loop = AT_NEW(struct at_loop);
     loop->clock = clock;
     loop->time = AT_NEW(struct loop_time);

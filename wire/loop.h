@@ -29,7 +29,8 @@ struct at_deferred {
     bool queued;
 };
 
-/* at_loop_new makes a loop that no thread runs yet. `clock` is copied. */
+/* at_loop_new makes a loop that no thread runs yet. `clock` is copied. Has the process ignore
+ * SIGPIPE, unless it handles it: a socket whose peer is gone is an error, not the end. */
 struct at_loop *at_loop_new(struct at_clock clock);
 void at_loop_free(struct at_loop **loop);
 

@@ -230,6 +230,22 @@ static void a_peer_that_closes_is_noticed_once(void **state)
     down(&p);
 }
 
+static void writing_to_a_peer_that_is_gone_ends_the_connection_only(void **state)
+{
+    (void)state;
+    struct probe p;
+    up(&p);
+    open_windows(&p);
+    (void)drain(&p);
+    submit(&p, 1000);
+    (void)close(p.fd);
+    p.fd = -1;
+    p.conn.flush.run(&p.conn.flush); /* before the loop notices that the peer has closed */
+    at_loop_settle(p.loop);
+    assert_int_equal(p.lost, 1);
+    down(&p);
+}
+
 static void bytes_that_break_the_protocol_end_the_connection(void **state)
 {
     (void)state;
@@ -251,6 +267,7 @@ int main(void)
         cmocka_unit_test(a_peer_that_does_not_read_makes_us_hold_one_gathering),
         cmocka_unit_test(ending_waits_until_all_is_written),
         cmocka_unit_test(a_peer_that_closes_is_noticed_once),
+        cmocka_unit_test(writing_to_a_peer_that_is_gone_ends_the_connection_only),
         cmocka_unit_test(bytes_that_break_the_protocol_end_the_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
