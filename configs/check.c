@@ -117,7 +117,7 @@ static enum at_code check_ports(const struct checking *c)
         for (unsigned k = 0; k < i; k++) {
             if (ports[i] == 0 || ports[i] != ports[k])
                 continue;
-            char word[8];
+            char word[16];
             (void)snprintf(word, sizeof(word), "%u", ports[i]);
             return wrong(c, word, 1, "expected a port that nothing else in this file uses");
         }

@@ -132,14 +132,13 @@ static void on_timer(uv_timer_t *timer)
 static void send_beat(struct at_front_target *t)
 {
     struct at_front *front = t->front;
-    uint8_t bytes[16];
     struct at_slice message = {0};
     t->beat_version = front->profiles.known ? front->profiles.version : 0;
     if (t->beat_version != 0) {
         /* HeartbeatRequest{known_catalog_version = 1} */
-        bytes[0] = 0x08;
-        uint8_t *end = at_pb_write_varint(bytes + 1, t->beat_version);
-        message = at_slice_make(bytes, (size_t)(end - bytes));
+        t->beat_bytes[0] = 0x08;
+        uint8_t *end = at_pb_write_varint(t->beat_bytes + 1, t->beat_version);
+        message = at_slice_make(t->beat_bytes, (size_t)(end - t->beat_bytes));
     }
     at_buf_clear(&t->answer);
     t->beat_again = false;
@@ -175,6 +174,10 @@ static void on_beat_done(void *ctx, const struct at_grpc_result *result)
     if (beat) {
         take_answer(t, beat);
     } else {
+        if (t->health.up)
+            at_log(AT_LOG_WARN, "heartbeat lost", AT_KV_SLICE("cluster", t->id),
+                   AT_KV_STR("code", at_code_name(result->code)),
+                   AT_KV_SLICE("message", result->message));
         struct at_health_event lost = {.kind = AT_HEALTH_HEARTBEAT_LOST};
         step(t, &lost);
     }

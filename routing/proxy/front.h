@@ -25,6 +25,7 @@ struct at_front_target {
     struct at_health health;
     struct at_grpc_client_call *beat; /* the heartbeat on its way, or NULL */
     struct at_buf answer;             /* its response message */
+    uint8_t beat_bytes[16];           /* its request message: borrowed by the call */
     uint64_t beat_sent_ns;
     uint64_t beat_version; /* of the profiles it said are known; 0: none */
     bool beat_again;       /* one more is wanted as soon as this one has ended */
