@@ -84,6 +84,8 @@ void at_engine_close(struct at_engine **engine)
 
     if (e == NULL)
         return;
+    if (e->broken)
+        return; /* closing its failed log would fail an assertion of RocksDB's: left to the exit */
     rocksdb_cancel_all_background_work(e->db, 1);
     for (int i = 0; i < FAMILY_COUNT; i++)
         rocksdb_column_family_handle_destroy(e->families[i]);
@@ -114,6 +116,8 @@ enum at_code at_engine_sync(struct at_engine *e, struct at_error *reterr)
 {
     char *text = NULL;
 
+    if (e->broken) /* RocksDB would fail an assertion */
+        return at_fail(reterr, AT_UNAVAILABLE, "the database failed before; open it again");
     rocksdb_flush_wal(e->db, 1, &text);
     return text == NULL ? AT_OK : engine_fail(text, "sync", reterr);
 }

@@ -23,7 +23,7 @@ struct at_engine {
     uint64_t reserve_bytes; /* of the disk: commits are refused below */
     /* Writer thread only. */
     size_t unchecked_bytes; /* committed since free space was last looked at */
-    bool broken;            /* RocksDB reported an error of its own */
+    _Atomic bool broken;    /* RocksDB reported an error of its own */
 };
 
 struct at_snapshot {

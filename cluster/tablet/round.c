@@ -277,6 +277,14 @@ static void fail_all(struct writer *w, enum at_code code, const struct at_error 
     w->broken_code = code;
     w->broken_error = *error;
     w->next_retry_ns = r->mono_ns;
+    /* The clock of the lost state: nothing it issued is issued again. */
+    uint64_t issued = at_replica_issue(w->replica, 1, r->wall_ns);
+    w->hlc_floor = issued > view->hlc ? issued : view->hlc;
+    writer_unload(w);
+    struct at_error load_error = {0};
+    if (writer_load(w, false, &load_error) != AT_OK)
+        at_log(AT_LOG_ERROR, "can't load the state again", AT_KV_STR("error", load_error.msg));
+    /* Only now: who is told must not find what was published for the round. */
     while ((mail = mail_list_take(&r->writes)) != NULL)
         fail_write((struct at_write *)mail, code, error);
     apply_forget(w);
@@ -285,13 +293,6 @@ static void fail_all(struct writer *w, enum at_code code, const struct at_error 
         call->failed = true;
         call->done(call);
     }
-    /* The clock of the lost state: nothing it issued is issued again. */
-    uint64_t issued = at_replica_issue(w->replica, 1, r->wall_ns);
-    w->hlc_floor = issued > view->hlc ? issued : view->hlc;
-    writer_unload(w);
-    struct at_error load_error = {0};
-    if (writer_load(w, false, &load_error) != AT_OK)
-        at_log(AT_LOG_ERROR, "can't load the state again", AT_KV_STR("error", load_error.msg));
 }
 
 static void fail_write(struct at_write *write, enum at_code code, const struct at_error *error)

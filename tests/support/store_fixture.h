@@ -362,7 +362,7 @@ struct fx_reply {
 static FX_UNUSED void
 fx_reply_make(struct fx_reply *r, struct fx *from, const struct at_vector *have, size_t bytes_max)
 {
-    static const size_t reply_bytes_max = 2 * AT_MIB;
+    static const size_t reply_bytes_max = 4 * AT_MIB;
     uint32_t *sizes = at_alloc(FX_SIZES_MAX * sizeof(*sizes));
 
     memset(r, 0, sizeof(*r));
