@@ -20,11 +20,21 @@
 #include "cluster/tablet/store.h"
 
 #define FAKE_UNUSED __attribute__((unused))
-#define FAKE_SUM "\x1a\x04\x32\x02\x22\x00" /* ColumnFamily { value_type { aggregate { sum } } } \
-                                             */
+#define FAKE_SUM                                                                    \
+    "\x1a\x04\x32\x02\x22\x00" /* ColumnFamily { value_type { aggregate { sum } } } \
+                                */
 #define FAKE_MAX "\x1a\x04\x32\x02\x32\x00"
 #define FAKE_MIN "\x1a\x04\x32\x02\x3a\x00"
 #define FAKE_NAMES_MAX 64
+
+#ifdef __SANITIZE_THREAD__
+/* librocksdb is not instrumented: what it does between its own threads is not ours to report. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "ignore_noninstrumented_modules=1";
+}
+#endif
 
 struct at_store {
     char dir[64];
