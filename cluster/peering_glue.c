@@ -54,11 +54,9 @@ enum at_code at_glue_start(struct at_glue *glue,
 
 void at_glue_stop(struct at_glue *glue)
 {
-    struct at_peering *peering = atomic_load(&glue->peering);
-    if (!peering)
-        return;
+    /* First out of the writer's sight, then away: see at_peering_stop. */
+    struct at_peering *peering = atomic_exchange(&glue->peering, NULL);
     at_peering_stop(&peering);
-    atomic_store(&glue->peering, NULL);
 }
 
 static void port_view(void *ctx, struct at_replica_view *view)

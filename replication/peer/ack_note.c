@@ -39,5 +39,8 @@ static void run(struct at_replica_call *call, struct at_replica *replica)
 
 static void on_end(struct at_room_call *call)
 {
-    ((struct at_ack_note *)call)->out = false;
+    struct at_ack_note *note = (struct at_ack_note *)call;
+
+    note->out = false;
+    note->pending = note->pending || call->call.failed;
 }

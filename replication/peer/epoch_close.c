@@ -66,7 +66,9 @@ static void on_answer_ready(struct at_room_call *call)
     struct close_asked *asked = (struct close_asked *)call;
     struct at_peering *p = call->peering;
 
-    if (asked->code == AT_OK) {
+    if (call->call.failed) {
+        at_peer_request_drop(asked->request); /* asked again, when it may be synced */
+    } else if (asked->code == AT_OK) {
         at_buf_clear(&p->out);
         at_peering_answer(p, asked->request, at_close_answer_encode(&asked->answer, &p->out));
     } else {
@@ -101,6 +103,7 @@ static void run_missing(struct at_replica_call *call, struct at_replica *replica
 
     if (!at_replica_closing(replica, c->missing, &c->missing_count))
         c->missing_count = 0;
+    at_replica_close_ask(replica, &c->close);
 }
 
 static void on_missing(struct at_room_call *call)
@@ -118,12 +121,10 @@ static void on_missing(struct at_room_call *call)
 static void ask(struct at_neighbor *peer)
 {
     struct at_peering *p = peer->peering;
-    struct at_close close = {
-        .instance_id = p->view.instance_id, .origin = p->view.self, .incarnation = p->view.epoch};
 
     at_buf_clear(&p->out);
     peer->close_ask.on_end = on_close_answer;
-    peer->close_open = at_close_encode(&close, &p->out) == AT_OK &&
+    peer->close_open = at_close_encode(&p->closing.close, &p->out) == AT_OK &&
                        at_peering_ask(peer, &peer->close_ask, QUESTION_TIMEOUT_MS);
 }
 

@@ -16,15 +16,19 @@
  * The same holds for commits, which matter only while somebody waits for them (wants_commits).
  *
  * Stopping: sockets of the asking side are closed, which ends their questions; then the thread goes
- * on turning until the writer gave back all it holds. */
+ * on turning until the writer gave back all it holds. A last call, which does nothing, comes back
+ * when the writer has left any at_peering_committed that had begun. */
 
 enum { TURN_MAX_MS = 500, TOUCH_MIN_MS = 2000 };
 #define REQUESTS_MAX (AT_MEMBERS_MAX * AT_PEER_QUESTIONS_MAX * 2)
 
+static bool give_call(struct at_peering *p, struct at_room_call *call);
 static void *thread_main(void *arg);
 static void turn(struct at_peering *p);
 static void step_rooms(struct at_peering *p);
 static void begin_draining(struct at_peering *p);
+static void run_nothing(struct at_replica_call *call, struct at_replica *replica);
+static void end_nothing(struct at_room_call *call);
 static bool drained(const struct at_peering *p);
 static void watch_commits(struct at_peering *p);
 static uint32_t ms_until(const struct at_peering *p, uint64_t at_ns);
@@ -184,12 +188,7 @@ bool at_peering_ask(struct at_neighbor *peer, struct at_ask *ask, uint32_t timeo
 
 bool at_peering_call(struct at_peering *p, struct at_room_call *call)
 {
-    call->peering = p;
-    call->call.done = on_call_done;
-    if (p->draining || !p->port.call(p->port.ctx, &call->call))
-        return false;
-    p->calls_out++;
-    return true;
+    return !p->draining && give_call(p, call);
 }
 
 void at_peering_answer(struct at_peering *p, struct at_peer_request *request, enum at_code code)
@@ -233,12 +232,24 @@ void at_peering_heard(struct at_neighbor *peer, const struct at_vector *applied)
         peer->acked = own;
 }
 
+static bool give_call(struct at_peering *p, struct at_room_call *call)
+{
+    call->peering = p;
+    call->call.done = on_call_done;
+    call->call.failed = false;
+    if (!p->port.call(p->port.ctx, &call->call))
+        return false;
+    p->calls_out++;
+    return true;
+}
+
 /* --- the thread --- */
 
 static void *thread_main(void *arg)
 {
     struct at_peering *p = arg;
 
+    pthread_setname_np(pthread_self(), "at-peering");
     p->wake_ns = 0;
     for (;;) {
         at_mailbox_wait(&p->bell, ms_until(p, p->wake_ns));
@@ -323,6 +334,21 @@ static void begin_draining(struct at_peering *p)
         at_donor_drop(&p->peers[i]);
     }
     at_position_desk_drop(p);
+    p->farewell.call.run = run_nothing;
+    p->farewell.on_end = end_nothing;
+    (void)give_call(p, &p->farewell);
+}
+
+/* Writer thread. */
+static void run_nothing(struct at_replica_call *call, struct at_replica *replica)
+{
+    (void)call;
+    (void)replica;
+}
+
+static void end_nothing(struct at_room_call *call)
+{
+    (void)call;
 }
 
 static bool drained(const struct at_peering *p)

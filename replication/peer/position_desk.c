@@ -69,6 +69,11 @@ static void on_synced(struct at_room_call *call)
     struct at_mail *next = NULL;
 
     p->desk.out = false;
+    if (call->call.failed) {
+        drop_all(&p->desk.served);
+        at_survey_round_sync_ended(p, false);
+        return;
+    }
     at_position_desk_fill(p, &answer);
     if (p->desk.served != NULL) {
         at_buf_clear(&p->out);

@@ -31,7 +31,8 @@ struct at_ask {
     void (*on_end)(struct at_ask *ask);
 };
 
-/* One call into the writer; `on_end` runs on the peering thread afterwards. */
+/* One call into the writer; `on_end` runs on the peering thread afterwards. When call.failed is
+ * set, nothing of it stands. */
 struct at_room_call {
     struct at_replica_call call; /* first */
     struct at_mail back;
@@ -99,6 +100,7 @@ struct at_epoch_closing {
     struct at_room_call call; /* asks the replica which members are missing */
     struct at_member_id missing[AT_MEMBERS_MAX];
     uint32_t missing_count;
+    struct at_close close; /* what to ask them */
     uint64_t due_ns;
     bool out;
 };
@@ -143,6 +145,7 @@ struct at_peering {
     struct at_replica_view view;
     uint64_t wake_ns; /* the earliest timer; rooms lower it */
 
+    struct at_room_call farewell;
     uint32_t asks_out;
     uint32_t calls_out;
     uint32_t applies_out;

@@ -441,17 +441,7 @@ static void fake_stop(struct fake_member *m)
 {
     pthread_mutex_lock(&m->lock);
     struct at_peering *peering = AT_TAKE(m->peering);
-    uint32_t round = m->round_count;
     pthread_mutex_unlock(&m->lock);
-    /* The round that is under way may still ring. */
-    for (uint32_t now = round; now < round + 2;) {
-        struct timespec pause = {0, 1000000};
-        nanosleep(&pause, NULL);
-        pthread_mutex_lock(&m->lock);
-        now = m->round_count;
-        pthread_cond_signal(&m->more);
-        pthread_mutex_unlock(&m->lock);
-    }
     at_peering_stop(&peering);
     fake_push(m, (struct fake_work){.kind = FAKE_STOP});
     pthread_join(m->writer, NULL);
