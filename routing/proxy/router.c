@@ -21,6 +21,7 @@
 
 #define DRAIN_MS 5000
 #define READY_POLL_MS 10
+#define PATIENCE_MS 2000
 #define LOOPS_MAX 16
 #define METHODS_MAX 64
 
@@ -39,6 +40,7 @@ struct at_router {
     struct at_http *http;
     uv_signal_t signals[2];
     uv_timer_t ready_timer;
+    uint32_t polls;
     bool announced;
     bool failed; /* the run file could not be written */
 };
@@ -160,14 +162,17 @@ static enum at_code listen_all(struct at_router *r, struct at_error *reterr)
     return AT_OK;
 }
 
-/* Until the first profiles and a cluster that is up are known. */
+/* Until profiles are known and all clusters are up; after PATIENCE_MS one that is up will do. */
 static void on_ready_timer(uv_timer_t *timer)
 {
     struct at_router *r = timer->data;
-    bool up = false;
+    uint32_t up = 0;
     for (uint32_t i = 0; i < r->board.target_count; i++)
-        up = up || atomic_load(&r->board.targets[i].up);
-    if (!up || !r->fronts[0]->profiles.known || r->announced)
+        up += atomic_load(&r->board.targets[i].up);
+    r->polls++;
+    bool patient = r->polls * READY_POLL_MS < PATIENCE_MS;
+    bool enough = up == r->board.target_count || (up > 0 && !patient);
+    if (!enough || !r->fronts[0]->profiles.known || r->announced)
         return;
     r->announced = true;
     (void)uv_timer_stop(timer);
