@@ -21,7 +21,7 @@ struct column {
     struct at_slice family;
     struct at_slice qualifier;
     int64_t timestamp_micros; /* of the newest cell, 0: none */
-    uint8_t *value; /* NULL: there is no cell */
+    uint8_t *value;           /* NULL: there is no cell */
     size_t len;
     size_t cap;
 };

@@ -27,6 +27,15 @@
 #define FX_SIZES_MAX 1024
 #define FX_RUNS_MAX 2048
 
+#ifdef __SANITIZE_THREAD__
+/* RocksDB is not built for it, so its locks are not seen. */
+const char *__tsan_default_suppressions(void);
+const char *__tsan_default_suppressions(void)
+{
+    return "race:librocksdb.so\n";
+}
+#endif
+
 static const struct at_member_id fx_members[] = {{1}, {2}, {3}};
 
 struct fx {
