@@ -6,7 +6,9 @@
 #include "base/assert.h"
 
 /* Answers form a lock-free stack. Whoever finds it empty posts the one task that takes all of it;
- * the task is not queued again before it has taken the stack, so it is never queued twice. */
+ * the task is not queued again before it has taken the stack, so it is never queued twice. Taking
+ * and pushing are acquire and release both: who finds the stack empty also sees that the task has
+ * left the loop's queue. */
 
 struct at_lane {
     struct at_store *store;
@@ -108,7 +110,7 @@ static void on_done(struct at_write *write)
     do
         ticket->next = head;
     while (!atomic_compare_exchange_weak_explicit(&lane->answered, &head, ticket,
-                                                  memory_order_release, memory_order_relaxed));
+                                                  memory_order_acq_rel, memory_order_relaxed));
     /* From here on the ticket may be gone. */
     if (!head)
         at_loop_post(lane->loop, &lane->drain);
@@ -118,7 +120,7 @@ static void on_drain(struct at_task *task)
 {
     struct at_lane *lane = (struct at_lane *)((char *)task - offsetof(struct at_lane, drain));
     struct at_ticket *newest =
-        atomic_exchange_explicit(&lane->answered, NULL, memory_order_acquire);
+        atomic_exchange_explicit(&lane->answered, NULL, memory_order_acq_rel);
     struct at_ticket *oldest = NULL;
 
     while (newest) {
