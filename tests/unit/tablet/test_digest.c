@@ -107,6 +107,35 @@ static void every_difference_shows(void **state)
     fake_store_close(&b);
 }
 
+/* Each differs from the first in one thing. */
+static void every_part_of_a_cell_counts(void **state)
+{
+    static const struct fake_cell cells[] = {
+        {"f", AT_LIT_INIT("r"), AT_LIT_INIT("q"), 1, 5, AT_LIT_INIT("v")},
+        {"g", AT_LIT_INIT("r"), AT_LIT_INIT("q"), 1, 5, AT_LIT_INIT("v")},
+        {"f", AT_LIT_INIT("s"), AT_LIT_INIT("q"), 1, 5, AT_LIT_INIT("v")},
+        {"f", AT_LIT_INIT("r"), AT_LIT_INIT("p"), 1, 5, AT_LIT_INIT("v")},
+        {"f", AT_LIT_INIT("r"), AT_LIT_INIT("q"), 2, 5, AT_LIT_INIT("v")},
+        {"f", AT_LIT_INIT("r"), AT_LIT_INIT("q"), 1, 5, AT_LIT_INIT("w")},
+    };
+    struct at_digest digests[6];
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        struct at_store *store = fake_store_open();
+        size_t steps;
+        fake_table(store, "t");
+        fake_family(store, "t", "f", at_slice_make(NULL, 0));
+        fake_family(store, "t", "g", at_slice_make(NULL, 0));
+        fake_put_cell(store, "t", &cells[i]);
+        fake_commit(store);
+        digests[i] = digest_of(store, "t", SIZE_MAX, &steps);
+        for (int k = 0; k < i; k++)
+            assert_memory_not_equal(digests[i].bytes, digests[k].bytes, 16);
+        fake_store_close(&store);
+    }
+}
+
 static void long_values_and_many_rows_are_digested_in_pieces(void **state)
 {
     struct at_store *a;
@@ -149,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_data_has_an_equal_digest_however_it_came),
         cmocka_unit_test(every_difference_shows),
+        cmocka_unit_test(every_part_of_a_cell_counts),
         cmocka_unit_test(long_values_and_many_rows_are_digested_in_pieces),
         cmocka_unit_test(an_unknown_table_is_not_found),
     };
