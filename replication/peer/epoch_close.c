@@ -111,7 +111,7 @@ static void on_missing(struct at_room_call *call)
     struct at_epoch_closing *c = (struct at_epoch_closing *)call;
 
     c->out = false;
-    for (uint32_t i = 0; i < c->missing_count; i++) {
+    for (uint32_t i = 0; i < c->missing_count && !call->call.failed; i++) {
         struct at_neighbor *peer = at_peering_find(call->peering, c->missing[i]);
         if (peer != NULL && !peer->close_open)
             ask(peer);

@@ -97,10 +97,10 @@ struct at_donor {
 };
 
 struct at_epoch_closing {
-    struct at_room_call call; /* asks the replica which members are missing */
+    struct at_room_call call; /* asks the replica which members are missing, and what to ask */
+    struct at_close close;
     struct at_member_id missing[AT_MEMBERS_MAX];
     uint32_t missing_count;
-    struct at_close close; /* what to ask them */
     uint64_t due_ns;
     bool out;
 };
