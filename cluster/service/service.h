@@ -44,6 +44,7 @@ struct at_service {
     struct at_clock clock;
     const char *project;
     const char *instance;
+    const char *display_name; /* NULL: the instance's id */
     const char *cluster_id;
     const char *zone;
     uint32_t member;
@@ -114,5 +115,6 @@ at_table_admin_methods(struct at_service *service, struct at_grpc_method *method
 size_t
 at_profile_admin_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
 size_t at_control_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
+size_t at_health_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
 
 #endif

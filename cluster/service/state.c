@@ -10,6 +10,7 @@ struct at_service_state *at_service_state_new(void)
     struct at_service_state *state = AT_NEW(struct at_service_state);
 
     at_profile_cache_init(&state->profiles);
+    at_drop_set_init(&state->drops);
     int rc = pthread_mutex_init(&state->lock, NULL);
     AT_ASSERT(rc == 0);
     return state;
@@ -26,6 +27,7 @@ void at_service_state_free(struct at_service_state **state_ptr)
         at_lane_free(&lane);
     }
     at_profile_cache_deinit(&state->profiles);
+    at_drop_set_deinit(&state->drops);
     pthread_mutex_destroy(&state->lock);
     at_free(state);
 }

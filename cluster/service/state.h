@@ -1,15 +1,19 @@
 /* state.h: what the handlers of a cluster keep between requests: the ways to the writer, one per
- * loop, and what app profiles allow. ADAPTER (atomics, one lock). */
+ * loop, what app profiles allow, row ranges being dropped. ADAPTER (atomics, one lock). */
 #ifndef ATOLL_CLUSTER_SERVICE_STATE_H
 #define ATOLL_CLUSTER_SERVICE_STATE_H
 
+#include "cluster/service/drop_set.h"
 #include "cluster/service/lane.h"
 #include "cluster/service/profile_cache.h"
+#include "wire/grpc_health.h"
 
 #define AT_LANES_MAX 64 /* loops of one server */
 
 struct at_service_state {
     struct at_profile_cache profiles;
+    struct at_drop_set drops;
+    struct at_grpc_health health;
     pthread_mutex_t lock; /* making a lane */
     _Atomic(struct at_lane *) lanes[AT_LANES_MAX];
 };

@@ -1,0 +1,135 @@
+#include "cluster/service/admin.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/escape.h"
+#include "google/protobuf/empty.pb-c.h"
+
+#define PAGE_SIZE_MAX 1000 /* also what 0 means */
+#define PAGE_TOKEN_BYTES_MAX 512
+
+size_t at_admin_add(struct at_service *service,
+                    const struct at_admin_method *from,
+                    size_t from_count,
+                    struct at_grpc_method *methods,
+                    size_t max)
+{
+    AT_ASSERT(from_count <= max);
+    for (size_t i = 0; i < from_count; i++)
+        methods[i] = (struct at_grpc_method){from[i].path, from[i].on_request, service};
+    return from_count;
+}
+
+void at_admin_reply_empty(struct at_service *service, struct at_grpc_call *call)
+{
+    static const Google__Protobuf__Empty EMPTY = GOOGLE__PROTOBUF__EMPTY__INIT;
+
+    at_service_reply(service, call, &EMPTY.base);
+}
+
+struct at_slice at_admin_pack(struct at_arena *arena, const ProtobufCMessage *message)
+{
+    size_t size = protobuf_c_message_get_packed_size(message);
+    uint8_t *bytes = at_arena_alloc_raw(arena, size + 1);
+
+    size_t written = protobuf_c_message_pack(message, bytes);
+    AT_ASSERT(written == size);
+    return at_slice_make(bytes, size);
+}
+
+char *at_admin_text(struct at_arena *arena, struct at_slice s)
+{
+    return at_arena_printf(arena, "%.*s", AT_SLICE_ARG(s));
+}
+
+char *at_admin_instance_name(const struct at_service *service, struct at_arena *arena)
+{
+    return at_arena_printf(arena, "projects/%s/instances/%s", service->project, service->instance);
+}
+
+char *
+at_admin_table_name(const struct at_service *service, struct at_arena *arena, struct at_slice id)
+{
+    return at_arena_printf(arena, "projects/%s/instances/%s/tables/%.*s", service->project,
+                           service->instance, AT_SLICE_ARG(id));
+}
+
+char *
+at_admin_profile_name(const struct at_service *service, struct at_arena *arena, struct at_slice id)
+{
+    return at_arena_printf(arena, "projects/%s/instances/%s/appProfiles/%.*s", service->project,
+                           service->instance, AT_SLICE_ARG(id));
+}
+
+enum at_code
+at_admin_no_table(const struct at_service *service, struct at_slice id, struct at_error *reterr)
+{
+    return at_fail(reterr, AT_NOT_FOUND, "Table not found: projects/%s/instances/%s/tables/%.*s",
+                   service->project, service->instance, AT_SLICE_ARG(id));
+}
+
+enum at_code
+at_admin_parent_check(const struct at_service *service, const char *name, struct at_error *reterr)
+{
+    struct at_slice rest = at_slice_cstr(name);
+    size_t project_len = strlen(service->project);
+
+    if (at_slice_has_prefix(rest, AT_LIT("projects/"))) {
+        rest = at_slice_from(rest, strlen("projects/"));
+        if (at_slice_has_prefix(rest, at_slice_cstr(service->project)) &&
+            at_slice_eq_cstr(at_slice_from(rest, project_len), "/instances/-"))
+            return AT_OK;
+    }
+    return at_service_instance_check(service, at_slice_cstr(name), reterr);
+}
+
+enum at_code at_admin_child(const struct at_service *service,
+                            const char *name,
+                            const char *collection,
+                            struct at_slice *ret_id,
+                            struct at_error *reterr)
+{
+    struct at_slice all = at_slice_cstr(name);
+    const char *found = strstr(name, collection);
+    size_t end = found ? (size_t)(found - name) + strlen(collection) : 0;
+
+    if (!found || end == all.len || memchr(name + end, '/', all.len - end))
+        return at_fail(reterr, AT_INVALID_ARGUMENT,
+                       "Invalid name '%s': projects/<project>/instances/<instance>%s<id> is "
+                       "expected",
+                       name, collection);
+    *ret_id = at_slice_from(all, end);
+    return at_service_instance_check(service, at_slice_make(name, (size_t)(found - name)), reterr);
+}
+
+enum at_code at_admin_page_decode(int32_t page_size,
+                                  const char *token,
+                                  struct at_arena *arena,
+                                  struct at_admin_page *ret_page,
+                                  struct at_error *reterr)
+{
+    AT_CLEANUP(at_buf_deinit) struct at_buf name;
+
+    if (page_size < 0)
+        return at_fail(reterr, AT_INVALID_ARGUMENT,
+                       "Error in field 'page_size' : must not be negative, is %d", (int)page_size);
+    at_buf_init(&name, PAGE_TOKEN_BYTES_MAX);
+    if (token[0] != '\0' &&
+        (at_unescape_base64(&name, at_slice_cstr(token)) != AT_OK || name.len == 0))
+        return at_fail(reterr, AT_INVALID_ARGUMENT,
+                       "Error in field 'page_token' : not one that this server gave out");
+    ret_page->size =
+        page_size == 0 || page_size > PAGE_SIZE_MAX ? PAGE_SIZE_MAX : (uint32_t)page_size;
+    ret_page->after = at_arena_copy(arena, at_buf_slice(&name));
+    return AT_OK;
+}
+
+char *at_admin_page_token(struct at_arena *arena, struct at_slice last)
+{
+    AT_CLEANUP(at_buf_deinit) struct at_buf text;
+
+    at_buf_init(&text, 2 * PAGE_TOKEN_BYTES_MAX);
+    enum at_code code = at_escape_base64(&text, last, true, false);
+    AT_ASSERT(code == AT_OK);
+    return at_admin_text(arena, at_buf_slice(&text));
+}

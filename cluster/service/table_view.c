@@ -1,0 +1,169 @@
+#include "cluster/service/admin.h"
+
+#include <stdatomic.h>
+
+#include "base/assert.h"
+#include "replication/peer/peering.h"
+
+/* What each view shows. The state of another member is what the links tell: whoever is in touch
+ * serves; whoever is not may do so for others, but not as far as this cluster can know. */
+
+#define VIEW(name) GOOGLE__BIGTABLE__ADMIN__V2__TABLE__VIEW__##name
+#define STATE(name) GOOGLE__BIGTABLE__ADMIN__V2__TABLE__CLUSTER_STATE__REPLICATION_STATE__##name
+#define GRANULARITY_MICROS 2 /* not named in the public proto's enum of this version */
+
+static void fill_states(struct at_table_view *v);
+static int own_state(struct at_service *service);
+static int state_of(uint32_t member, const struct at_link_status *links, uint32_t count);
+static enum at_code fill_schema(const struct at_table_view *v,
+                                const struct at_table *table,
+                                Google__Bigtable__Admin__V2__Table *out,
+                                struct at_error *reterr);
+
+enum at_code at_table_view_init(struct at_table_view *v,
+                                struct at_service *service,
+                                struct at_arena *arena,
+                                int view,
+                                int view_default,
+                                struct at_error *reterr)
+{
+    if (view == VIEW(VIEW_UNSPECIFIED))
+        view = view_default;
+    if (view < VIEW(NAME_ONLY) || view > VIEW(ENCRYPTION_VIEW))
+        return at_fail(reterr, AT_INVALID_ARGUMENT, "Error in field 'view' : %d is no view", view);
+    *v = (struct at_table_view){.service = service, .arena = arena, .view = view};
+    if (view == VIEW(REPLICATION_VIEW) || view == VIEW(ENCRYPTION_VIEW) || view == VIEW(FULL))
+        fill_states(v);
+    return AT_OK;
+}
+
+enum at_code at_table_view_render(const struct at_table_view *v,
+                                  const struct at_table *table,
+                                  Google__Bigtable__Admin__V2__Table **ret_table,
+                                  struct at_error *reterr)
+{
+    Google__Bigtable__Admin__V2__Table *out =
+        AT_ARENA_NEW(v->arena, Google__Bigtable__Admin__V2__Table);
+
+    google__bigtable__admin__v2__table__init(out);
+    out->name = at_admin_table_name(v->service, v->arena, table->name);
+    out->n_cluster_states = v->state_count;
+    out->cluster_states = v->states;
+    *ret_table = out;
+    if (v->view == VIEW(SCHEMA_VIEW) || v->view == VIEW(FULL))
+        return fill_schema(v, table, out, reterr);
+    return AT_OK;
+}
+
+void at_table_view_reply(struct at_change *change, struct at_slice table_id)
+{
+    struct at_arena *arena = at_grpc_call_arena(change->call);
+    const struct at_table *table = at_catalog_table(change->write.ret_schema->catalog, table_id);
+    struct at_table_view view;
+    Google__Bigtable__Admin__V2__Table *out = NULL;
+    struct at_error error;
+
+    /* In the round of the change, a later one may have deleted it again. */
+    enum at_code code = table ? at_table_view_init(&view, change->service, arena, VIEW(SCHEMA_VIEW),
+                                                   VIEW(SCHEMA_VIEW), &error)
+                              : at_admin_no_table(change->service, table_id, &error);
+    if (code == AT_OK)
+        code = at_table_view_render(&view, table, &out, &error);
+    if (code == AT_OK)
+        at_service_reply(change->service, change->call, &out->base);
+    else
+        at_service_fail(change->service, change->call, &error);
+}
+
+static enum at_code fill_families(const struct at_table_view *v,
+                                  const struct at_table *table,
+                                  Google__Bigtable__Admin__V2__Table *out,
+                                  struct at_error *reterr)
+{
+    out->column_families =
+        AT_ARENA_ARRAY(v->arena, Google__Bigtable__Admin__V2__Table__ColumnFamiliesEntry *,
+                       table->family_count + 1);
+    for (uint32_t i = 0; i < table->family_count; i++) {
+        const struct at_family *family = &table->families[i];
+        Google__Bigtable__Admin__V2__Table__ColumnFamiliesEntry *entry =
+            AT_ARENA_NEW(v->arena, Google__Bigtable__Admin__V2__Table__ColumnFamiliesEntry);
+        google__bigtable__admin__v2__table__column_families_entry__init(entry);
+        entry->key = at_admin_text(v->arena, family->name);
+        entry->value = at_proto_unpack(
+            v->arena, &google__bigtable__admin__v2__column_family__descriptor, family->fields);
+        if (!entry->value)
+            return at_fail(reterr, AT_DATA_LOSS, "What is stored of family '%.*s' is damaged",
+                           AT_SLICE_ARG(family->name));
+        out->column_families[out->n_column_families++] = entry;
+    }
+    return AT_OK;
+}
+
+static enum at_code fill_schema(const struct at_table_view *v,
+                                const struct at_table *table,
+                                Google__Bigtable__Admin__V2__Table *out,
+                                struct at_error *reterr)
+{
+    const struct at_table_fields *fields = &table->fields;
+    int granularity = fields->granularity_micros == 1
+                          ? GRANULARITY_MICROS
+                          : GOOGLE__BIGTABLE__ADMIN__V2__TABLE__TIMESTAMP_GRANULARITY__MILLIS;
+
+    out->granularity = (Google__Bigtable__Admin__V2__Table__TimestampGranularity)granularity;
+    out->deletion_protection = fields->deletion_protection;
+    if (fields->change_stream_config.len > 0) {
+        out->change_stream_config = at_proto_unpack(
+            v->arena, &google__bigtable__admin__v2__change_stream_config__descriptor,
+            fields->change_stream_config);
+        if (!out->change_stream_config)
+            return at_fail(reterr, AT_DATA_LOSS, "What is stored of table '%.*s' is damaged",
+                           AT_SLICE_ARG(table->name));
+    }
+    return fill_families(v, table, out, reterr);
+}
+
+static void fill_states(struct at_table_view *v)
+{
+    struct at_service *service = v->service;
+    struct at_link_status links[AT_MEMBERS_MAX];
+    uint32_t link_count = service->port.links(service->port.ctx, links, AT_MEMBERS_MAX);
+
+    v->states = AT_ARENA_ARRAY(v->arena, Google__Bigtable__Admin__V2__Table__ClusterStatesEntry *,
+                               service->member_count + 1);
+    for (uint32_t i = 0; i < service->member_count; i++) {
+        const struct at_service_member *member = &service->members[i];
+        Google__Bigtable__Admin__V2__Table__ClusterStatesEntry *entry =
+            AT_ARENA_NEW(v->arena, Google__Bigtable__Admin__V2__Table__ClusterStatesEntry);
+        google__bigtable__admin__v2__table__cluster_states_entry__init(entry);
+        entry->key = at_arena_printf(v->arena, "%s", member->cluster_id);
+        entry->value = AT_ARENA_NEW(v->arena, Google__Bigtable__Admin__V2__Table__ClusterState);
+        google__bigtable__admin__v2__table__cluster_state__init(entry->value);
+        int state = member->member == service->member ? own_state(service)
+                                                      : state_of(member->member, links, link_count);
+        entry->value->replication_state =
+            (Google__Bigtable__Admin__V2__Table__ClusterState__ReplicationState)state;
+        v->states[v->state_count++] = entry;
+    }
+}
+
+static int own_state(struct at_service *service)
+{
+    struct at_replica_view view;
+
+    if (atomic_load(&service->draining))
+        return STATE(PLANNED_MAINTENANCE);
+    at_replica_view_init(&view);
+    at_store_view(service->store, &view);
+    bool ready = view.mode == AT_MODE_READY;
+    at_replica_view_deinit(&view);
+    return ready ? STATE(READY) : STATE(INITIALIZING);
+}
+
+/* All that is not cut serves, also a peer that this cluster itself is behind. */
+static int state_of(uint32_t member, const struct at_link_status *links, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (links[i].peer.v == member)
+            return links[i].state == AT_LINK_CUT ? STATE(UNPLANNED_MAINTENANCE) : STATE(READY);
+    return STATE(STATE_NOT_KNOWN);
+}
