@@ -2,8 +2,11 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/bytes.h"
 #include "base/limits.h"
 #include "base/pbwire.h"
+
+#include <stdlib.h>
 
 /* A batch is kept in the form that RocksDB writes to its WAL, which is on disk everywhere and so
  * does not change:
@@ -11,6 +14,11 @@
  *     record: type(1) family-id(varint) length(varint) key [length(varint) value]
  * A put is then a few stores and two copies, with no call into RocksDB. The family ids are those
  * that at_engine_open checked.
+ *
+ * A sealed batch has its cells in key order: RocksDB puts them into a skip list, and finds the
+ * place of a key from that of the one before it. The keys of cells carry a stamp, so no two of a
+ * batch are the same, and their order does not matter, unless something of CELLS is deleted by the
+ * batch; then it stays as it is.
  *
  * Callers bound a round (AT_WRITER_ROUND_BYTES_MAX plus one operation), so running into the
  * maximum here is a programmer's error. */
@@ -20,6 +28,7 @@
 #define HEADER_BYTES 12
 #define COUNT_OFFSET 8
 #define RECORD_HEAD_BYTES_MAX (1 + 5 + 5 + 5)
+#define SORTED_MIN 128 /* cells: below it sorting costs more than it saves */
 
 enum record_type {
     RECORD_DELETE = 0x04,
@@ -27,9 +36,23 @@ enum record_type {
     RECORD_DELETE_RANGE = 0x0e,
 };
 
+/* Where a put of CELLS stands in the batch, and how its key begins. */
+struct piece {
+    uint64_t head[2]; /* the first 16 bytes of the key, as numbers */
+    uint32_t at;
+    uint32_t size;
+    uint32_t key_at;
+    uint32_t key_size;
+};
+
 struct at_batch {
     struct at_buf bytes;
     uint32_t count;
+    bool unsortable;
+    struct piece *pieces; /* in the order of the puts */
+    uint32_t piece_count;
+    uint32_t piece_cap;
+    struct at_buf sorted; /* what was sealed */
 };
 
 static void append(struct at_batch *b,
@@ -38,6 +61,10 @@ static void append(struct at_batch *b,
                    struct at_slice key,
                    struct at_slice value);
 static uint8_t *put_slice(uint8_t *p, struct at_slice s);
+static void note_piece(struct at_batch *b, size_t at, struct at_slice key, size_t value_len);
+static struct at_slice sort(struct at_batch *b);
+static void copy(struct at_batch *b, size_t from, size_t to);
+static int piece_cmp(const void *a, const void *b, void *bytes);
 static void start(struct at_batch *b);
 
 struct at_batch *at_batch_new(void)
@@ -45,6 +72,7 @@ struct at_batch *at_batch_new(void)
     struct at_batch *b = AT_NEW(struct at_batch);
 
     start(b);
+    at_buf_init(&b->sorted, BATCH_BYTES_MAX);
     return b;
 }
 
@@ -55,6 +83,8 @@ void at_batch_free(struct at_batch **batch)
     if (b == NULL)
         return;
     at_buf_deinit(&b->bytes);
+    at_buf_deinit(&b->sorted);
+    at_free(b->pieces);
     at_free(b);
 }
 
@@ -64,6 +94,8 @@ void at_batch_clear(struct at_batch *batch)
         at_buf_deinit(&batch->bytes);
         start(batch);
     }
+    batch->piece_count = 0;
+    batch->unsortable = false;
     batch->bytes.len = HEADER_BYTES;
     batch->count = 0;
 }
@@ -83,11 +115,16 @@ void at_batch_put(struct at_batch *batch,
                   struct at_slice key,
                   struct at_slice value)
 {
+    size_t at = batch->bytes.len;
+
     append(batch, RECORD_PUT, space, key, value);
+    if (space == AT_SPACE_CELLS && !batch->unsortable)
+        note_piece(batch, at, key, value.len);
 }
 
 void at_batch_delete(struct at_batch *batch, enum at_space space, struct at_slice key)
 {
+    batch->unsortable = batch->unsortable || space == AT_SPACE_CELLS;
     append(batch, RECORD_DELETE, space, key, at_slice_make(NULL, 0));
 }
 
@@ -96,6 +133,7 @@ void at_batch_delete_range(struct at_batch *batch,
                            struct at_slice start_key,
                            struct at_slice end_key)
 {
+    batch->unsortable = batch->unsortable || space == AT_SPACE_CELLS;
     append(batch, RECORD_DELETE_RANGE, space, start_key, end_key);
 }
 
@@ -105,7 +143,70 @@ struct at_slice engine_batch_seal(struct at_batch *batch)
 
     for (int i = 0; i < 4; i++, count >>= 8)
         batch->bytes.data[COUNT_OFFSET + i] = (uint8_t)count;
-    return at_buf_slice(&batch->bytes);
+    if (batch->unsortable || batch->piece_count < SORTED_MIN || batch->bytes.len > BATCH_BYTES_KEPT)
+        return at_buf_slice(&batch->bytes);
+    return sort(batch);
+}
+
+static void note_piece(struct at_batch *b, size_t at, struct at_slice key, size_t value_len)
+{
+    uint8_t head[16] = {0};
+
+    if (b->bytes.len > BATCH_BYTES_KEPT)
+        return; /* it will not be sorted */
+    if (b->piece_count == b->piece_cap) {
+        b->piece_cap = b->piece_cap == 0 ? 256 : b->piece_cap * 2;
+        b->pieces = at_realloc(b->pieces, b->piece_cap * sizeof(*b->pieces));
+    }
+    memcpy(head, key.data, key.len < sizeof(head) ? key.len : sizeof(head));
+    size_t value_at = b->bytes.len - value_len;
+    size_t key_at = value_at - at_pb_varint_size(value_len) - key.len;
+    b->pieces[b->piece_count++] = (struct piece){
+        .head = {at_get_be64(head), at_get_be64(head + 8)},
+        .at = (uint32_t)at,
+        .size = (uint32_t)(b->bytes.len - at),
+        .key_at = (uint32_t)key_at,
+        .key_size = (uint32_t)key.len,
+    };
+}
+
+/* All else in its order, then the cells in theirs. */
+static struct at_slice sort(struct at_batch *b)
+{
+    at_buf_clear(&b->sorted);
+    enum at_code code = at_buf_reserve(&b->sorted, b->bytes.len);
+    AT_ASSERT(code == AT_OK);
+    size_t from = 0;
+    for (uint32_t i = 0; i < b->piece_count; i++) {
+        copy(b, from, b->pieces[i].at);
+        from = b->pieces[i].at + b->pieces[i].size;
+    }
+    copy(b, from, b->bytes.len);
+    qsort_r(b->pieces, b->piece_count, sizeof(*b->pieces), piece_cmp, b->bytes.data);
+    for (uint32_t i = 0; i < b->piece_count; i++)
+        copy(b, b->pieces[i].at, b->pieces[i].at + b->pieces[i].size);
+    AT_ASSERT(b->sorted.len == b->bytes.len);
+    b->unsortable = true; /* the pieces no longer are in the order of the puts */
+    return at_buf_slice(&b->sorted);
+}
+
+static void copy(struct at_batch *b, size_t from, size_t to)
+{
+    memcpy(b->sorted.data + b->sorted.len, b->bytes.data + from, to - from);
+    b->sorted.len += to - from;
+}
+
+static int piece_cmp(const void *a, const void *b, void *bytes)
+{
+    const struct piece *x = a;
+    const struct piece *y = b;
+    const uint8_t *data = bytes;
+
+    for (int i = 0; i < 2; i++)
+        if (x->head[i] != y->head[i])
+            return x->head[i] < y->head[i] ? -1 : 1;
+    return at_slice_cmp(at_slice_make(data + x->key_at, x->key_size),
+                        at_slice_make(data + y->key_at, y->key_size));
 }
 
 static void append(struct at_batch *b,

@@ -54,6 +54,29 @@ static void a_full_mailbox_refuses(void **state)
     at_mailbox_deinit(&m);
 }
 
+static void a_list_is_taken_whole_or_not_at_all(void **state)
+{
+    struct at_mailbox m;
+    struct at_mail mails[4];
+
+    (void)state;
+    at_mailbox_init(&m, 3);
+    for (int i = 0; i < 3; i++)
+        mails[i].next = &mails[i + 1];
+    assert_false(at_mailbox_push_list(&m, &mails[0], 4));
+    assert_null(at_mailbox_take(&m));
+    assert_true(at_mailbox_push(&m, &mails[3], NULL));
+    mails[0].next = &mails[1];
+    assert_true(at_mailbox_push_list(&m, &mails[0], 2));
+    assert_false(at_mailbox_push(&m, &mails[2], NULL));
+    struct at_mail *list = at_mailbox_take(&m);
+    assert_ptr_equal(list, &mails[3]);
+    assert_ptr_equal(list->next, &mails[0]);
+    assert_ptr_equal(list->next->next, &mails[1]);
+    assert_null(list->next->next->next);
+    at_mailbox_deinit(&m);
+}
+
 static void a_closed_mailbox_refuses_but_gives_out_what_it_has(void **state)
 {
     struct at_mailbox m;
@@ -157,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_arrive_all_at_once_in_order),
         cmocka_unit_test(a_full_mailbox_refuses),
+        cmocka_unit_test(a_list_is_taken_whole_or_not_at_all),
         cmocka_unit_test(a_closed_mailbox_refuses_but_gives_out_what_it_has),
         cmocka_unit_test(a_wait_ends_at_its_timeout),
         cmocka_unit_test(closing_wakes_a_sleeping_reader),

@@ -126,6 +126,32 @@ static void a_batch_moves_all_spaces_and_keeps_them_apart(void **state)
     expect(f, NULL, AT_SPACE_LOG, "k", NULL);
 }
 
+/* More cells than a batch keeps in the order of the puts, in any order, between other records. */
+static void a_large_batch_loses_and_reorders_nothing_that_matters(void **state)
+{
+    struct fixture *f = *state;
+    char key[32];
+    char value[16];
+
+    for (int deleting = 0; deleting <= 1; deleting++) {
+        for (uint32_t i = 0; i < 1000; i++) {
+            snprintf(key, sizeof(key), "%.*s%u", (int)(i % 20), "abcdefghijklmnopqrst", i * 7919u);
+            snprintf(value, sizeof(value), "%u", i + (uint32_t)deleting);
+            put(f, AT_SPACE_CELLS, key, value);
+            put(f, AT_SPACE_META, "same", value);
+            if (i == 500 && deleting)
+                at_batch_delete_range(f->batch, AT_SPACE_CELLS, AT_LIT(""), AT_LIT("~"));
+        }
+        commit(f, false);
+        expect(f, NULL, AT_SPACE_META, "same", deleting ? "1000" : "999");
+        for (uint32_t i = 0; i < 1000; i++) {
+            snprintf(key, sizeof(key), "%.*s%u", (int)(i % 20), "abcdefghijklmnopqrst", i * 7919u);
+            snprintf(value, sizeof(value), "%u", i + (uint32_t)deleting);
+            expect(f, NULL, AT_SPACE_CELLS, key, deleting && i <= 500 ? NULL : value);
+        }
+    }
+}
+
 static void delete_range_removes_start_and_keeps_end(void **state)
 {
     struct fixture *f = *state;
@@ -408,6 +434,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_batch_moves_all_spaces_and_keeps_them_apart),
+        CASE(a_large_batch_loses_and_reorders_nothing_that_matters),
         CASE(delete_range_removes_start_and_keeps_end),
         CASE(keys_and_values_of_any_length_come_back),
         CASE(a_committed_batch_survives_kill_9_whole),
