@@ -8,7 +8,7 @@
 #include "wire/grpc_server_impl.h"
 #include "wire/grpc_status.h"
 
-#define ARENA_BYTES ((size_t)2048)
+#define ARENA_BYTES ((size_t)4096) /* a MutateRow with its headers and answer fits */
 #define POOL_COUNT_MAX 4096
 #define POOL_KEEP_BYTES ((size_t)32 * 1024) /* buffers beyond this are not pooled */
 /* Room for the bytes that wait and for what was sent and not yet cut off. */

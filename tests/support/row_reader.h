@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/hash.h"
 #include "base/limits.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
