@@ -54,7 +54,8 @@ struct at_grpc_result {
 };
 
 struct at_grpc_client_handler {
-    /* Initial metadata; may be NULL. Not called for a trailers-only answer. */
+    /* Initial metadata, which lives until the call ends; may be NULL. Not called for a
+     * trailers-only answer. */
     void (*on_headers)(void *ctx, const struct at_grpc_metadata *metadata, size_t count);
     /* Exactly one of the two is set.
      * on_message: one whole response message (limit AT_GRPC_MESSAGE_BYTES_MAX).

@@ -27,7 +27,8 @@ struct at_board {
     struct at_board_target targets[AT_MEMBERS_MAX];
     uint32_t target_count;
     _Atomic uint64_t
-        failovers; /* requests that were answered by another cluster than tried first */
+        failovers;             /* requests that were answered by another cluster than tried first */
+    _Atomic uint32_t informed; /* loops that know app profiles */
     _Atomic bool serving;
     uint16_t grpc_port;
     uint16_t http_port;

@@ -15,9 +15,6 @@
  * that an attempt repeated elsewhere writes the same cells. */
 #include "routing/proxy/forward.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/assert.h"
 #include "routing/proxy/refresh_all.h"
 #include "routing/proxy/reply.h"
@@ -37,17 +34,18 @@ struct forward {
     bool idempotent; /* of this request, not only of its method */
     uint32_t order[AT_MEMBERS_MAX];
     uint32_t order_count;
-    uint32_t next;    /* index into order of the next target */
-    uint32_t target;  /* the one being tried */
-    uint32_t attempt; /* counts from 1 */
-    uint32_t round;
-    struct at_grpc_client_call *upstream; /* NULL between attempts */
-    struct at_alarm alarm;                /* re-send or pause */
-    size_t held_bytes;                    /* taken from upstream, credit not given back yet */
-    bool forwarded;                       /* answer bytes have gone to the client */
-    bool have_headers;                    /* initial metadata was passed on */
-    struct at_refresh_all *refresh;       /* the answer waits for the profiles to be known */
-    char write_micros[24];
+    uint32_t next;                          /* index into order of the next target */
+    uint32_t target;                        /* the one being tried */
+    uint32_t round;                         /* times that all of `order` were tried */
+    struct at_grpc_client_call *upstream;   /* NULL between attempts */
+    struct at_alarm alarm;                  /* re-send or pause */
+    size_t held_bytes;                      /* taken from upstream, credit not given back yet */
+    bool forwarded;                         /* answer bytes have gone to the client */
+    const struct at_grpc_metadata *headers; /* of this attempt; live as long as `upstream` */
+    size_t header_count;
+    struct at_refresh_all *refresh; /* the answer waits for the profiles to be known */
+    char write_micros[AT_REPLY_DECIMAL_BYTES];
+    size_t write_micros_len; /* 0: the request writes nothing */
 };
 
 static bool choose(struct forward *f);
@@ -60,6 +58,7 @@ static void on_writable(struct at_grpc_call *call, void *ctx);
 static void on_done(void *ctx, const struct at_grpc_result *result);
 static void on_cancel(struct at_grpc_call *call, void *ctx);
 static void finish(struct forward *f, const struct at_grpc_result *result);
+static void finish_changed(struct forward *f);
 static void on_refreshed(void *ctx);
 
 static const struct at_grpc_client_handler HANDLER = {
@@ -90,8 +89,10 @@ void at_forward_request(struct at_grpc_call *call, void *ctx)
     f->front = front_of(fm, call);
     if (!choose(f))
         return;
-    uint64_t micros = at_clock_wall_ns(at_loop_clock(f->front->loop)) / 1000;
-    (void)snprintf(f->write_micros, sizeof(f->write_micros), "%" PRIu64, micros);
+    if (f->method->mutations_field) {
+        uint64_t wall_ns = at_clock_wall_ns(at_loop_clock(f->front->loop));
+        f->write_micros_len = at_reply_decimal(wall_ns / 1000, f->write_micros);
+    }
     at_grpc_call_on_cancel(call, on_cancel, f);
     at_grpc_call_on_writable(call, PENDING_LOW_BYTES, on_writable, f);
     attempt(f);
@@ -139,15 +140,14 @@ static void attempt(struct forward *f)
     AT_ASSERT(!f->upstream);
     struct at_front *front = f->front;
     f->target = f->order[f->next++];
-    f->attempt++;
     struct at_grpc_metadata metadata[2];
     size_t count = 0;
     struct at_slice features = at_grpc_call_metadata(f->call, "bigtable-features");
     if (features.len)
         metadata[count++] = (struct at_grpc_metadata){AT_LIT("bigtable-features"), features};
-    if (f->method->mutations_field)
-        metadata[count++] =
-            (struct at_grpc_metadata){AT_LIT("atoll-write-micros"), at_slice_cstr(f->write_micros)};
+    if (f->write_micros_len > 0)
+        metadata[count++] = (struct at_grpc_metadata){
+            AT_LIT("atoll-write-micros"), at_slice_make(f->write_micros, f->write_micros_len)};
     uint64_t deadline_ns = at_grpc_call_deadline_ns(f->call);
     struct at_grpc_client_request request = {
         .path = f->method->path,
@@ -158,7 +158,8 @@ static void attempt(struct forward *f)
         .handler = &HANDLER,
         .ctx = f,
     };
-    f->held_bytes = 0;
+    f->headers = NULL;
+    f->header_count = 0;
     f->upstream = at_grpc_client_start(front->targets[f->target].channel, &request);
     uint64_t resend_ns =
         at_retry_resend_at_ns(at_loop_now_ns(front->loop), deadline_ns, f->idempotent,
@@ -188,20 +189,26 @@ static void ring_pause(struct at_alarm *alarm)
     attempt(f);
 }
 
+/* Kept until the first byte: an attempt that ends before it leaves no trace in the answer. */
 static void on_headers(void *ctx, const struct at_grpc_metadata *metadata, size_t count)
 {
     struct forward *f = ctx;
+    f->headers = metadata;
+    f->header_count = count;
+}
+
+static void begin_answer(struct forward *f)
+{
     at_alarms_clear(&f->front->alarms, &f->alarm);
-    f->have_headers = true;
-    at_reply_headers(f->call, metadata, count);
+    f->forwarded = true;
+    at_reply_headers(f->call, f->headers, f->header_count);
 }
 
 static void on_framed(void *ctx, struct at_slice bytes)
 {
     struct forward *f = ctx;
     if (!f->forwarded)
-        at_alarms_clear(&f->front->alarms, &f->alarm);
-    f->forwarded = true;
+        begin_answer(f);
     /* Full only if the client takes nothing while the cluster ignores its window: bounded by both.
      */
     if (at_grpc_call_send_framed(f->call, bytes) != AT_OK) {
@@ -242,7 +249,7 @@ static void on_done(void *ctx, const struct at_grpc_result *result)
                                          .forwarded = f->forwarded};
     uint32_t left = f->order_count - f->next;
     enum at_retry retry =
-        at_retry_decide(&outcome, f->idempotent, f->method->transaction, f->attempt, left);
+        at_retry_decide(&outcome, f->idempotent, f->method->transaction, f->round + 1, left);
     if (retry == AT_RETRY_SAME && f->single)
         retry = AT_RETRY_NO; /* the profile names one cluster, and it does not serve */
     uint64_t pause_ns = at_retry_pause_ms(f->round) * AT_MS_NS;
@@ -282,15 +289,24 @@ static void finish(struct forward *f, const struct at_grpc_result *result)
     struct at_board *board = f->fm->board;
     if (result->from_peer) {
         atomic_fetch_add_explicit(&board->targets[f->target].served, 1, memory_order_relaxed);
-        if (f->attempt > 1)
+        if (f->target != f->order[0])
             atomic_fetch_add_explicit(&board->failovers, 1, memory_order_relaxed);
     }
-    if (f->method->changes_profiles && result->code == AT_OK) {
-        f->refresh =
-            at_refresh_all_start(f->front, f->fm->fronts, f->fm->front_count, on_refreshed, f);
-        return;
-    }
-    at_reply_result(f->call, result, f->have_headers);
+    if (!f->forwarded)
+        at_reply_headers(f->call, f->headers, f->header_count);
+    if (f->method->changes_profiles && result->code == AT_OK)
+        finish_changed(f);
+    else
+        at_reply_result(f->call, result);
+}
+
+static void finish_changed(struct forward *f)
+{
+    const struct at_refresh_plan plan = {.home = f->front,
+                                         .fronts = f->fm->fronts,
+                                         .front_count = f->fm->front_count,
+                                         .target = f->target};
+    f->refresh = at_refresh_all_start(&plan, on_refreshed, f);
 }
 
 /* The answer's bytes are with the client's connection already; only the status was held back. */

@@ -4,7 +4,8 @@
  * cluster's state and lag for the health machine, and its app profiles when they differ from what
  * this front knows: versions are digests, the same on all clusters. Profile sets of different
  * clusters differ for the moment that replication takes; the nearest healthy cluster's set is the
- * one in force, so that a router agrees with the cluster it uses. */
+ * one in force, so that a router agrees with the cluster it uses. Only a cluster that is READY is
+ * believed: one that is still being filled knows no profiles yet. */
 #include "routing/proxy/front.h"
 
 #include <string.h>
@@ -41,11 +42,11 @@ enum at_code at_front_open(struct at_front *front, struct at_error *reterr)
 {
     at_profile_table_init(&front->profiles);
     at_alarms_init(&front->alarms, front->loop);
+    (void)uv_timer_init(at_loop_uv(front->loop), &front->timer);
+    front->timer.data = front;
     front->target_count = front->instance->cluster_count;
     for (uint32_t i = 0; i < front->target_count; i++)
         AT_TRY(open_target(front, i, reterr));
-    (void)uv_timer_init(at_loop_uv(front->loop), &front->timer);
-    front->timer.data = front;
     (void)uv_timer_start(&front->timer, on_timer, 0, front->instance->heartbeat_ms);
     return AT_OK;
 }
@@ -102,7 +103,12 @@ static int64_t configured_latency_us(const struct at_instance_config *instance, 
 
 void at_front_close(struct at_front *front)
 {
-    (void)uv_timer_stop(&front->timer);
+    front->closed = true;
+    while (front->refreshes) {
+        struct at_refresh *refresh = front->refreshes;
+        front->refreshes = refresh->next;
+        refresh->done(refresh);
+    }
     uv_close((uv_handle_t *)&front->timer, NULL);
     for (uint32_t i = 0; i < front->target_count; i++) {
         struct at_front_target *t = &front->targets[i];
@@ -113,7 +119,7 @@ void at_front_close(struct at_front *front)
         at_grpc_channel_close(&t->pulse);
         at_buf_deinit(&t->answer);
     }
-    at_alarms_close(&front->alarms, NULL);
+    at_alarms_close(&front->alarms, at_alarms_deinit);
     at_profile_table_deinit(&front->profiles);
 }
 
@@ -142,6 +148,7 @@ static void send_beat(struct at_front_target *t)
     }
     at_buf_clear(&t->answer);
     t->beat_again = false;
+    t->beat_count++;
     t->beat_sent_ns = at_clock_mono_ns(at_loop_clock(front->loop));
     struct at_grpc_client_request request = {
         .path = "/atoll.v1.Cluster/Heartbeat",
@@ -202,23 +209,37 @@ static void take_answer(struct at_front_target *t, const Atoll__V1__HeartbeatRes
     take_profiles(t, beat);
 }
 
-static void take_profiles(struct at_front_target *t, const Atoll__V1__HeartbeatResponse *beat)
+/* Is t's set the one in force? A refresh asks the cluster that made a change, which need not be
+ * the nearest. */
+static bool is_believed(const struct at_front_target *t)
 {
-    struct at_front *front = t->front;
+    const struct at_front *front = t->front;
+    if (!front->profiles.known)
+        return true;
+    for (const struct at_refresh *r = front->refreshes; r; r = r->next)
+        if (r->target == t->index && t->beat_count >= r->beat)
+            return true;
     uint32_t order[AT_MEMBERS_MAX];
     uint32_t count = at_front_order(front, NULL, (struct at_slice){0}, order);
-    bool nearest = count > 0 && order[0] == t->index;
-    struct at_profile_table *table = &front->profiles;
-    if (table->known && !nearest)
+    return count > 0 && order[0] == t->index;
+}
+
+static void take_profiles(struct at_front_target *t, const Atoll__V1__HeartbeatResponse *beat)
+{
+    struct at_profile_table *table = &t->front->profiles;
+    if (beat->state != ATOLL__V1__CLUSTER_STATE__READY || !is_believed(t))
         return;
     if (table->known && table->version == beat->catalog_version)
         return;
     if (t->beat_version != 0 && t->beat_version == beat->catalog_version)
         return; /* it left them out; the next heartbeat asks anew */
     struct at_error error;
+    bool first = !table->known;
     if (at_profile_table_load(table, at_buf_slice(&t->answer), &error) != AT_OK)
         at_log(AT_LOG_ERROR, "profiles refused", AT_KV_SLICE("cluster", t->id),
                AT_KV_STR("error", error.msg));
+    else if (first)
+        atomic_fetch_add(&t->front->board->informed, 1);
 }
 
 static void step(struct at_front_target *t, const struct at_health_event *event)
@@ -276,7 +297,11 @@ void at_front_outcome(struct at_front *front, uint32_t target, const struct at_g
 void at_front_refresh(struct at_front *front, struct at_refresh *refresh)
 {
     struct at_front_target *t = &front->targets[refresh->target];
-    refresh->since_ns = at_clock_mono_ns(at_loop_clock(front->loop));
+    if (front->closed) {
+        refresh->done(refresh);
+        return;
+    }
+    refresh->beat = t->beat_count + 1;
     refresh->next = front->refreshes;
     front->refreshes = refresh;
     if (t->beat)
@@ -291,7 +316,7 @@ static void finish_refreshes(struct at_front *front, const struct at_front_targe
     struct at_refresh **at = &front->refreshes;
     while (*at) {
         struct at_refresh *refresh = *at;
-        if (refresh->target != t->index || t->beat_sent_ns < refresh->since_ns || t->beat_again) {
+        if (refresh->target != t->index || t->beat_count < refresh->beat) {
             at = &refresh->next;
             continue;
         }

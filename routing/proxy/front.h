@@ -28,6 +28,7 @@ struct at_front_target {
     uint8_t beat_bytes[16];           /* its request message: borrowed by the call */
     uint64_t beat_sent_ns;
     uint64_t beat_version; /* of the profiles it said are known; 0: none */
+    uint64_t beat_count;   /* sent so far, this one too */
     bool beat_again;       /* one more is wanted as soon as this one has ended */
 };
 
@@ -35,7 +36,7 @@ struct at_front_target {
 struct at_refresh {
     struct at_refresh *next;
     uint32_t target;
-    uint64_t since_ns;
+    uint64_t beat; /* the first of the target's heartbeats that will do, by beat_count */
     void (*done)(struct at_refresh *refresh);
 };
 
@@ -50,6 +51,7 @@ struct at_front {
     uint32_t target_count;
     struct at_profile_table profiles;
     struct at_refresh *refreshes;
+    bool closed;
 };
 
 /* at_front_open makes channels and starts heartbeats. Before the loop runs. */
@@ -68,8 +70,8 @@ uint32_t at_front_order(const struct at_front *front,
 /* at_front_outcome tells the health of a target what a request met there. */
 void at_front_outcome(struct at_front *front, uint32_t target, const struct at_grpc_result *result);
 
-/* at_front_refresh runs refresh->done (loop thread) once the profiles of `target` were heard anew,
- * or it cannot be heard. */
+/* at_front_refresh runs refresh->done (loop thread) once the profiles of `target` were heard anew
+ * and are in force, or it cannot be heard, or the front is closed. */
 void at_front_refresh(struct at_front *front, struct at_refresh *refresh);
 
 #endif

@@ -44,7 +44,7 @@ at_profile_table_load(struct at_profile_table *t, struct at_slice response, stru
     bool bad = false;
     enum at_code code = AT_OK;
     while (code == AT_OK && at_pb_next(&response, &field, &bad)) {
-        if (field.number == HEARTBEAT_CATALOG_VERSION)
+        if (field.number == HEARTBEAT_CATALOG_VERSION && field.type == AT_PB_VARINT)
             fresh.version = field.varint;
         if (field.number != HEARTBEAT_PROFILES || field.type != AT_PB_BYTES || fresh.count == max)
             continue;

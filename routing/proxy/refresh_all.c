@@ -2,6 +2,7 @@
 #include "routing/proxy/refresh_all.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 
 struct part {
     struct at_task task;
@@ -16,7 +17,6 @@ struct at_refresh_all {
     _Atomic uint32_t left;
     void (*done)(void *ctx); /* NULL once forgotten; home loop only */
     void *ctx;
-    uint32_t part_count;
     struct part parts[];
 };
 
@@ -24,26 +24,24 @@ static void run_part(struct at_task *task);
 static void part_done(struct at_refresh *refresh);
 static void run_finished(struct at_task *task);
 
-struct at_refresh_all *at_refresh_all_start(struct at_front *front,
-                                            struct at_front *const *fronts,
-                                            uint32_t front_count,
-                                            void (*done)(void *ctx),
-                                            void *ctx)
+struct at_refresh_all *
+at_refresh_all_start(const struct at_refresh_plan *plan, void (*done)(void *ctx), void *ctx)
 {
-    struct at_refresh_all *all = at_alloc(sizeof(*all) + front_count * sizeof(struct part));
+    AT_ASSERT(plan->front_count > 0);
+    struct at_refresh_all *all = at_alloc(sizeof(*all) + plan->front_count * sizeof(struct part));
     all->finished.run = run_finished;
-    all->home = front;
+    all->home = plan->home;
     all->done = done;
     all->ctx = ctx;
-    all->part_count = front_count;
-    atomic_init(&all->left, front_count);
-    for (uint32_t i = 0; i < front_count; i++) {
+    atomic_init(&all->left, plan->front_count);
+    for (uint32_t i = 0; i < plan->front_count; i++) {
         struct part *part = &all->parts[i];
         part->all = all;
-        part->front = fronts[i];
+        part->front = plan->fronts[i];
         part->task.run = run_part;
+        part->refresh.target = plan->target;
         part->refresh.done = part_done;
-        at_loop_post(fronts[i]->loop, &part->task);
+        at_loop_post(part->front->loop, &part->task);
     }
     return all;
 }
@@ -56,9 +54,6 @@ void at_refresh_all_forget(struct at_refresh_all *all)
 static void run_part(struct at_task *task)
 {
     struct part *part = (struct part *)task; /* its first member */
-    uint32_t order[AT_MEMBERS_MAX];
-    uint32_t count = at_front_order(part->front, NULL, (struct at_slice){0}, order);
-    part->refresh.target = count > 0 ? order[0] : 0;
     at_front_refresh(part->front, &part->refresh);
 }
 

@@ -9,15 +9,19 @@
 
 struct at_refresh_all;
 
-/* at_refresh_all_start asks all fronts beside `front`; `done` runs on front's loop. A cluster that
- * does not answer ends its part of the wait within a heartbeat's timeout. */
-struct at_refresh_all *at_refresh_all_start(struct at_front *front,
-                                            struct at_front *const *fronts,
-                                            uint32_t front_count,
-                                            void (*done)(void *ctx),
-                                            void *ctx);
+struct at_refresh_plan {
+    struct at_front *home;          /* where `done` runs */
+    struct at_front *const *fronts; /* all of them, home too */
+    uint32_t front_count;
+    uint32_t target; /* the cluster that made the change: it knows */
+};
 
-/* at_refresh_all_forget: `done` will not be called any more. front's loop, before done. */
+/* at_refresh_all_start asks the target once more on every loop, then runs `done`. A target that
+ * does not answer ends its part of the wait within a heartbeat's timeout. Home's loop. */
+struct at_refresh_all *
+at_refresh_all_start(const struct at_refresh_plan *plan, void (*done)(void *ctx), void *ctx);
+
+/* at_refresh_all_forget: `done` will not be called any more. Home's loop, before done. */
 void at_refresh_all_forget(struct at_refresh_all *all);
 
 #endif

@@ -41,7 +41,6 @@ struct at_router {
     uv_signal_t signals[2];
     uv_timer_t ready_timer;
     uint32_t polls;
-    bool announced;
     bool failed; /* the run file could not be written */
 };
 
@@ -50,6 +49,7 @@ static void fill_methods(struct at_router *r);
 static enum at_code listen_all(struct at_router *r, struct at_error *reterr);
 static void on_ready_timer(uv_timer_t *timer);
 static void on_signal(uv_signal_t *handle, int number);
+static void begin_drain(struct at_router *r);
 static void on_drained(void *ctx);
 static void shut_down(struct at_router *r);
 static enum at_code run(struct at_router *r, struct at_error *reterr);
@@ -162,7 +162,8 @@ static enum at_code listen_all(struct at_router *r, struct at_error *reterr)
     return AT_OK;
 }
 
-/* Until profiles are known and all clusters are up; after PATIENCE_MS one that is up will do. */
+/* Until every loop knows profiles and all clusters are up; after PATIENCE_MS one that is up will
+ * do. */
 static void on_ready_timer(uv_timer_t *timer)
 {
     struct at_router *r = timer->data;
@@ -172,9 +173,8 @@ static void on_ready_timer(uv_timer_t *timer)
     r->polls++;
     bool patient = r->polls * READY_POLL_MS < PATIENCE_MS;
     bool enough = up == r->board.target_count || (up > 0 && !patient);
-    if (!enough || !r->fronts[0]->profiles.known || r->announced)
+    if (!enough || atomic_load(&r->board.informed) < r->loop_count)
         return;
-    r->announced = true;
     (void)uv_timer_stop(timer);
     atomic_store(&r->board.serving, true);
     struct at_runfile_port ports[] = {{"grpc", r->board.grpc_port}, {"http", r->board.http_port}};
@@ -182,7 +182,7 @@ static void on_ready_timer(uv_timer_t *timer)
     if (at_runfile_write(r->config->run_file, ports, 2, &error) != AT_OK) {
         at_log(AT_LOG_ERROR, "run file not written", AT_KV_STR("error", error.msg));
         r->failed = true;
-        (void)raise(SIGTERM);
+        begin_drain(r);
         return;
     }
     at_log(AT_LOG_INFO, "serving", AT_KV_U64("grpc_port", r->board.grpc_port),
@@ -191,20 +191,22 @@ static void on_ready_timer(uv_timer_t *timer)
 
 static void on_signal(uv_signal_t *handle, int number)
 {
-    struct at_router *r = handle->data;
+    at_log(AT_LOG_INFO, "draining", AT_KV_I64("signal", number));
+    begin_drain(handle->data);
+}
+
+static void begin_drain(struct at_router *r)
+{
     if (uv_is_closing((uv_handle_t *)&r->ready_timer))
         return; /* draining already; it is bounded */
     uv_close((uv_handle_t *)&r->ready_timer, NULL);
     atomic_store(&r->board.serving, false);
-    at_log(AT_LOG_INFO, "draining", AT_KV_I64("signal", number));
     at_grpc_server_drain(r->server, DRAIN_MS, on_drained, r);
 }
 
 static void on_drained(void *ctx)
 {
     struct at_router *r = ctx;
-    uv_close((uv_handle_t *)&r->signals[0], NULL);
-    uv_close((uv_handle_t *)&r->signals[1], NULL);
     for (uint32_t i = 0; i < r->loop_count; i++)
         at_loop_stop(r->loops[i]);
 }
@@ -219,14 +221,19 @@ static void shut_down(struct at_router *r)
         at_loop_join(r->loops[i]);
     }
     at_http_stop(&r->http);
-    for (uint32_t i = 0; i < r->loop_count; i++) {
-        if (!r->fronts[i])
-            continue;
-        at_front_close(r->fronts[i]);
-        at_loop_settle(r->loops[i]);
-    }
-    if (r->server)
-        at_grpc_server_close(&r->server);
+    uv_handle_t *handles[] = {(uv_handle_t *)&r->ready_timer, (uv_handle_t *)&r->signals[0],
+                              (uv_handle_t *)&r->signals[1]};
+    for (int i = 0; i < 3; i++)
+        if (handles[i]->data && !uv_is_closing(handles[i]))
+            uv_close(handles[i], NULL);
+    at_grpc_server_close(&r->server); /* before the fronts: calls that are left give up there */
+    /* A closed front may still be told of a refresh; what that posts belongs to another loop. */
+    for (uint32_t i = 0; i < r->loop_count; i++)
+        if (r->fronts[i])
+            at_front_close(r->fronts[i]);
+    for (uint32_t i = 0; i < 2 * r->loop_count; i++)
+        if (r->loops[i % r->loop_count])
+            at_loop_settle(r->loops[i % r->loop_count]);
     for (uint32_t i = 0; i < r->loop_count; i++) {
         at_free(r->fronts[i]);
         if (r->loops[i])

@@ -7,7 +7,6 @@
 #include <jansson.h>
 
 #include "atoll/v1/control.pb-c.h"
-#include "routing/proxy/reply.h"
 #include "wire/proto_alloc.h"
 
 static void on_status(struct at_grpc_call *call, void *ctx);
@@ -58,8 +57,7 @@ static void on_status(struct at_grpc_call *call, void *ctx)
         at_grpc_call_commit(call);
     else
         at_grpc_call_abandon(call);
-    struct at_grpc_result result = {.code = code};
-    at_reply_result(call, &result, false);
+    at_grpc_call_finish(call, code, (struct at_slice){0}, (struct at_slice){0});
 }
 
 static json_t *cluster_json(struct at_board_target *t)

@@ -1,0 +1,349 @@
+/* fake_cluster.h: a cluster process as a router sees it, with scripted behaviour: a gRPC server on
+ * a loop of its own that answers heartbeats and every forwarded method.
+ *
+ * The script may change at any time, from any thread. Counts and records of the latest request are
+ * read with fake_count and under `lock`. */
+#ifndef ATOLL_TESTS_SUPPORT_FAKE_CLUSTER_H
+#define ATOLL_TESTS_SUPPORT_FAKE_CLUSTER_H
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "atoll/v1/control.pb-c.h"
+#include "base/limits.h"
+#include "routing/method.h"
+#include "support/test.h"
+#include "wire/grpc_server.h"
+#include "wire/grpc_server_impl.h"
+#include "wire/proto_alloc.h"
+
+#define FAKE_METHODS_MAX 64
+#define FAKE_LOW_BYTES ((size_t)256 * 1024)
+#define FAKE_SERVED_BY "x-goog-ext-425905942-bin"
+
+enum fake_behaviour {
+    FAKE_ANSWER,       /* one message: the id of the cluster */
+    FAKE_FAIL,         /* a status of `code`, with served-by and details */
+    FAKE_HANG,         /* nothing, until cancelled */
+    FAKE_DIE,          /* closes the connection without an answer */
+    FAKE_HEAD_AND_DIE, /* initial metadata alone, then closes it */
+    FAKE_BYTE_AND_DIE, /* part of an answer, then closes it */
+    FAKE_STREAM,       /* `stream_bytes` in messages of 64 KiB, as the router takes them */
+};
+
+enum fake_pulse { FAKE_PULSE_OK, FAKE_PULSE_HANG, FAKE_PULSE_FAIL };
+
+struct fake_profile {
+    const char *id;
+    const char *single;   /* single-cluster routing to it; NULL: any */
+    const char *group[4]; /* any: its clusters, NULL-ended */
+    bool transactional;
+    bool affinity;
+};
+
+struct fake_cluster {
+    const char *id;
+    const char *zone;
+    uint16_t port;
+    struct at_loop *loop;
+    struct at_grpc_server *server;
+    struct at_grpc_method methods[FAKE_METHODS_MAX];
+    /* the script */
+    _Atomic int behaviour;
+    _Atomic int code;
+    _Atomic int pulse;
+    _Atomic int state;
+    _Atomic bool lag_known;
+    _Atomic uint64_t lag_ms;
+    _Atomic bool alone;
+    _Atomic size_t stream_bytes;
+    /* the record */
+    _Atomic uint32_t requests; /* all but heartbeats */
+    _Atomic uint32_t heartbeats;
+    _Atomic uint32_t cancelled;
+    _Atomic size_t sent_bytes;
+    pthread_mutex_t lock; /* of what follows */
+    const struct fake_profile *profiles;
+    uint32_t profile_count;
+    uint64_t version;
+    struct at_buf request; /* the latest one's bytes */
+    char path[128];
+    char write_micros[32];
+    char features[64];
+};
+
+static inline void fake_set_profiles(struct fake_cluster *f,
+                                     const struct fake_profile *profiles,
+                                     uint32_t count,
+                                     uint64_t version)
+{
+    (void)pthread_mutex_lock(&f->lock);
+    f->profiles = profiles;
+    f->profile_count = count;
+    f->version = version;
+    (void)pthread_mutex_unlock(&f->lock);
+}
+
+static inline void fake_pack_profile(const struct fake_profile *p,
+                                     struct at_arena *arena,
+                                     Google__Bigtable__Admin__V2__AppProfile *out)
+{
+    google__bigtable__admin__v2__app_profile__init(out);
+    out->name = at_arena_printf(arena, "%s", p->id);
+    if (p->single) {
+        Google__Bigtable__Admin__V2__AppProfile__SingleClusterRouting *single =
+            AT_ARENA_NEW(arena, Google__Bigtable__Admin__V2__AppProfile__SingleClusterRouting);
+        google__bigtable__admin__v2__app_profile__single_cluster_routing__init(single);
+        single->cluster_id = at_arena_printf(arena, "%s", p->single);
+        single->allow_transactional_writes = p->transactional;
+        out->routing_policy_case =
+            GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING;
+        out->single_cluster_routing = single;
+        return;
+    }
+    Google__Bigtable__Admin__V2__AppProfile__MultiClusterRoutingUseAny *any =
+        AT_ARENA_NEW(arena, Google__Bigtable__Admin__V2__AppProfile__MultiClusterRoutingUseAny);
+    google__bigtable__admin__v2__app_profile__multi_cluster_routing_use_any__init(any);
+    any->cluster_ids = AT_ARENA_ARRAY(arena, char *, 4);
+    while (any->n_cluster_ids < 4 && p->group[any->n_cluster_ids]) {
+        any->cluster_ids[any->n_cluster_ids] =
+            at_arena_printf(arena, "%s", p->group[any->n_cluster_ids]);
+        any->n_cluster_ids++;
+    }
+    if (p->affinity) {
+        any->affinity_case =
+            GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__MULTI_CLUSTER_ROUTING_USE_ANY__AFFINITY_ROW_AFFINITY;
+        any->row_affinity = AT_ARENA_NEW(
+            arena, Google__Bigtable__Admin__V2__AppProfile__MultiClusterRoutingUseAny__RowAffinity);
+        google__bigtable__admin__v2__app_profile__multi_cluster_routing_use_any__row_affinity__init(
+            any->row_affinity);
+    }
+    out->routing_policy_case =
+        GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__ROUTING_POLICY_MULTI_CLUSTER_ROUTING_USE_ANY;
+    out->multi_cluster_routing_use_any = any;
+}
+
+static inline void fake_pack_heartbeat(struct fake_cluster *f,
+                                       uint64_t known,
+                                       struct at_arena *arena,
+                                       struct at_buf *out)
+{
+    Atoll__V1__HeartbeatResponse beat = ATOLL__V1__HEARTBEAT_RESPONSE__INIT;
+    beat.cluster_id = at_arena_printf(arena, "%s", f->id);
+    beat.zone = at_arena_printf(arena, "%s", f->zone);
+    beat.state = (Atoll__V1__ClusterState)atomic_load(&f->state);
+    beat.lag_known = atomic_load(&f->lag_known);
+    beat.lag_ms = atomic_load(&f->lag_ms);
+    beat.alone = atomic_load(&f->alone);
+    (void)pthread_mutex_lock(&f->lock);
+    beat.catalog_version = f->version;
+    if (known != f->version) {
+        beat.profiles =
+            AT_ARENA_ARRAY(arena, Google__Bigtable__Admin__V2__AppProfile *, f->profile_count + 1);
+        for (uint32_t i = 0; i < f->profile_count; i++) {
+            beat.profiles[i] = AT_ARENA_NEW(arena, Google__Bigtable__Admin__V2__AppProfile);
+            fake_pack_profile(&f->profiles[i], arena, beat.profiles[i]);
+        }
+        beat.n_profiles = f->profile_count;
+    }
+    (void)pthread_mutex_unlock(&f->lock);
+    assert_int_equal(at_proto_pack(out, &beat.base), AT_OK);
+}
+
+static inline void fake_cancelled(struct at_grpc_call *call, void *ctx)
+{
+    struct fake_cluster *f = ctx;
+    atomic_fetch_add(&f->cancelled, 1);
+    at_grpc_call_finish(call, AT_CANCELLED, (struct at_slice){0}, (struct at_slice){0});
+}
+
+static inline void fake_beat_cancelled(struct at_grpc_call *call, void *ctx)
+{
+    (void)ctx;
+    at_grpc_call_finish(call, AT_CANCELLED, (struct at_slice){0}, (struct at_slice){0});
+}
+
+static inline void fake_on_heartbeat(struct at_grpc_call *call, void *ctx)
+{
+    struct fake_cluster *f = ctx;
+    atomic_fetch_add(&f->heartbeats, 1);
+    int pulse = atomic_load(&f->pulse);
+    if (pulse == FAKE_PULSE_HANG) {
+        at_grpc_call_on_cancel(call, fake_beat_cancelled, f);
+        return;
+    }
+    if (pulse == FAKE_PULSE_FAIL) {
+        at_grpc_call_finish(call, AT_INTERNAL, AT_LIT("ill"), (struct at_slice){0});
+        return;
+    }
+    struct at_arena *arena = at_grpc_call_arena(call);
+    Atoll__V1__HeartbeatRequest *request = at_proto_unpack(
+        arena, &atoll__v1__heartbeat_request__descriptor, at_grpc_call_request(call));
+    assert_non_null(request);
+    fake_pack_heartbeat(f, request->known_catalog_version, arena, at_grpc_call_begin(call));
+    at_grpc_call_commit(call);
+    at_grpc_call_finish(call, AT_OK, (struct at_slice){0}, (struct at_slice){0});
+}
+
+struct fake_stream {
+    struct fake_cluster *cluster;
+    size_t left;
+};
+
+static inline void fake_pump(struct at_grpc_call *call, void *ctx)
+{
+    struct fake_stream *s = ctx;
+    enum { PIECE_BYTES = 64 * 1024 };
+    while (s->left > 0 && at_grpc_call_pending_bytes(call) < 2 * FAKE_LOW_BYTES) {
+        size_t n = s->left < PIECE_BYTES ? s->left : PIECE_BYTES;
+        struct at_buf *out = at_grpc_call_begin(call);
+        assert_int_equal(at_buf_reserve(out, n), AT_OK);
+        memset(out->data + out->len, (int)(s->left & 0xff), n);
+        out->len += n;
+        at_grpc_call_commit(call);
+        s->left -= n;
+        atomic_fetch_add(&s->cluster->sent_bytes, n);
+    }
+    if (s->left == 0)
+        at_grpc_call_finish(call, AT_OK, (struct at_slice){0}, (struct at_slice){0});
+}
+
+static inline void fake_copy_text(char *text, size_t size, struct at_slice value)
+{
+    size_t n = value.len < size - 1 ? value.len : size - 1;
+    if (n > 0)
+        memcpy(text, value.data, n);
+    text[n] = '\0';
+}
+
+static inline void fake_record(struct fake_cluster *f, struct at_grpc_call *call)
+{
+    (void)pthread_mutex_lock(&f->lock);
+    at_buf_clear(&f->request);
+    assert_int_equal(at_buf_append(&f->request, at_grpc_call_request(call)), AT_OK);
+    fake_copy_text(f->path, sizeof(f->path), at_slice_cstr(at_grpc_call_path(call)));
+    fake_copy_text(f->write_micros, sizeof(f->write_micros),
+                   at_grpc_call_metadata(call, "atoll-write-micros"));
+    fake_copy_text(f->features, sizeof(f->features),
+                   at_grpc_call_metadata(call, "bigtable-features"));
+    (void)pthread_mutex_unlock(&f->lock);
+    atomic_fetch_add(&f->requests, 1);
+}
+
+static inline void fake_on_request(struct at_grpc_call *call, void *ctx)
+{
+    struct fake_cluster *f = ctx;
+    static const uint8_t DETAILS[] = {8, 10, 0, 255};
+    struct at_slice id = at_slice_cstr(f->id);
+    fake_record(f, call);
+    at_grpc_call_header(call, FAKE_SERVED_BY, id);
+    at_grpc_call_header(call, "x-private", AT_LIT("not for clients"));
+    switch ((enum fake_behaviour)atomic_load(&f->behaviour)) {
+    case FAKE_ANSWER:
+        assert_int_equal(at_grpc_call_send(call, id), AT_OK);
+        at_grpc_call_finish(call, AT_OK, (struct at_slice){0}, (struct at_slice){0});
+        break;
+    case FAKE_FAIL:
+        at_grpc_call_finish(call, (enum at_code)atomic_load(&f->code), id,
+                            at_slice_make(DETAILS, sizeof(DETAILS)));
+        break;
+    case FAKE_HANG:
+        at_grpc_call_on_cancel(call, fake_cancelled, f);
+        break;
+    case FAKE_DIE:
+        at_grpc_call_on_cancel(call, fake_cancelled, f);
+        at_h2_conn_close(&call->conn->h2);
+        break;
+    case FAKE_HEAD_AND_DIE:
+    case FAKE_BYTE_AND_DIE:
+        at_grpc_call_on_cancel(call, fake_cancelled, f);
+        assert_int_equal(
+            at_grpc_call_send_framed(call, atomic_load(&f->behaviour) == FAKE_BYTE_AND_DIE
+                                               ? AT_LIT("\0\0")
+                                               : (struct at_slice){0}),
+            AT_OK);
+        at_h2_conn_fail(&call->conn->h2);
+        break;
+    case FAKE_STREAM: {
+        struct fake_stream *s = AT_ARENA_NEW(at_grpc_call_arena(call), struct fake_stream);
+        s->cluster = f;
+        s->left = atomic_load(&f->stream_bytes);
+        at_grpc_call_on_cancel(call, fake_cancelled, f);
+        at_grpc_call_on_writable(call, FAKE_LOW_BYTES, fake_pump, s);
+        fake_pump(call, s);
+        break;
+    }
+    }
+}
+
+static inline void fake_init(struct fake_cluster *f, const char *id, const char *zone)
+{
+    memset(f, 0, sizeof(*f));
+    f->id = id;
+    f->zone = zone;
+    atomic_store(&f->state, (int)ATOLL__V1__CLUSTER_STATE__READY);
+    atomic_store(&f->lag_known, true);
+    (void)pthread_mutex_init(&f->lock, NULL);
+    at_buf_init(&f->request, AT_GRPC_MESSAGE_BYTES_MAX);
+}
+
+/* fake_up begins to listen: on a free port the first time, on the same one after that. */
+static inline void fake_up(struct fake_cluster *f)
+{
+    uint32_t count;
+    const struct at_route_method *routes = at_route_methods(&count);
+    assert_true(count + 1 <= FAKE_METHODS_MAX);
+    for (uint32_t i = 0; i < count; i++)
+        f->methods[i] = (struct at_grpc_method){routes[i].path, fake_on_request, f};
+    f->methods[count++] =
+        (struct at_grpc_method){"/atoll.v1.Cluster/Heartbeat", fake_on_heartbeat, f};
+    f->loop = at_loop_new(at_clock_system());
+    struct at_grpc_server_config config = {.host = "127.0.0.1",
+                                           .port = f->port,
+                                           .loops = &f->loop,
+                                           .loop_count = 1,
+                                           .methods = f->methods,
+                                           .method_count = count};
+    struct at_error error = {0};
+    enum at_code code = at_grpc_server_open(&config, &f->server, &error);
+    if (code != AT_OK)
+        fail_msg("%s", error.msg);
+    f->port = at_grpc_server_port(f->server);
+    assert_int_equal(at_loop_start(f->loop, "fake", &error), AT_OK);
+}
+
+/* fake_down is a killed process: all connections break, nothing listens. */
+static inline void fake_down(struct fake_cluster *f)
+{
+    if (!f->server)
+        return;
+    at_loop_stop(f->loop);
+    at_loop_join(f->loop);
+    at_grpc_server_close(&f->server);
+    at_loop_free(&f->loop);
+}
+
+static inline void fake_deinit(struct fake_cluster *f)
+{
+    fake_down(f);
+    at_buf_deinit(&f->request);
+    (void)pthread_mutex_destroy(&f->lock);
+}
+
+static inline uint32_t fake_count(struct fake_cluster *f)
+{
+    return atomic_load(&f->requests);
+}
+
+/* FAKE_WAIT lets real time pass until `condition` holds; at most 10 s. */
+#define FAKE_WAIT(condition)                                 \
+    do {                                                     \
+        for (int at_ms_ = 0; !(condition); at_ms_++) {       \
+            if (at_ms_ >= 10000)                             \
+                fail_msg("never came true: %s", #condition); \
+            (void)usleep(1000);                              \
+        }                                                    \
+    } while (0)
+
+#endif
