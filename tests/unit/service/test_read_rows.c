@@ -65,6 +65,34 @@ static void a_large_value_comes_back_in_parts(void **state)
     sfx_call_deinit(&c);
 }
 
+/* Several steps lie within one row. */
+static void a_row_of_many_cells_is_one_row(void **state)
+{
+    struct sfx_call c;
+    struct at_buf text;
+
+    (void)state;
+    sfx_clear(fixture);
+    sfx_call_init(&c, fixture);
+    at_buf_init(&text, 16 * AT_MIB);
+    assert_int_equal(at_buf_printf(&text, "1:$t 2:r "), AT_OK);
+    for (int i = 0; i < 5000; i++)
+        assert_int_equal(at_buf_printf(&text, "3{1{1:%c 2:q%05d 4:*1000}}", i % 2 ? 'f' : 'g', i),
+                         AT_OK);
+    sfx_run(&c, "MutateRow", at_buf_cstr(&text));
+    assert_int_equal(c.code, AT_OK);
+    at_buf_deinit(&text);
+    sfx_call_deinit(&c);
+    sfx_call_init(&c, fixture);
+    sfx_run(&c, "ReadRows", "1:$t 6=2");
+    assert_int_equal(c.code, AT_OK);
+    assert_int_equal(c.rows.rows, 1);
+    assert_int_equal(c.rows.cells, 5000);
+    assert_int_equal(c.rows.stats[3], 5000);
+    assert_true(c.rows.message_bytes_max < 256 * AT_KIB);
+    sfx_call_deinit(&c);
+}
+
 static unsigned marks_with(const char *features)
 {
     struct sfx_call c;
@@ -190,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_scan_arrives_whole),
         cmocka_unit_test(a_large_value_comes_back_in_parts),
+        cmocka_unit_test(a_row_of_many_cells_is_one_row),
         cmocka_unit_test(rows_without_output_are_marked_now_and_then),
         cmocka_unit_test(marks_lie_between_the_rows_that_come_out),
         cmocka_unit_test(many_scans_at_once_are_all_complete),
