@@ -110,10 +110,10 @@ enum at_code at_admin_page_decode(int32_t page_size,
 {
     AT_CLEANUP(at_buf_deinit) struct at_buf name;
 
+    at_buf_init(&name, PAGE_TOKEN_BYTES_MAX);
     if (page_size < 0)
         return at_fail(reterr, AT_INVALID_ARGUMENT,
                        "Error in field 'page_size' : must not be negative, is %d", (int)page_size);
-    at_buf_init(&name, PAGE_TOKEN_BYTES_MAX);
     if (token[0] != '\0' &&
         (at_unescape_base64(&name, at_slice_cstr(token)) != AT_OK || name.len == 0))
         return at_fail(reterr, AT_INVALID_ARGUMENT,

@@ -195,9 +195,9 @@ check_etag(const struct profile_change *p, const struct at_profile *old, struct 
 {
     AT_CLEANUP(at_buf_deinit) struct at_buf etag;
 
+    at_buf_init(&etag, ETAG_BYTES_MAX);
     if (p->wanted.etag.len == 0)
         return AT_OK;
-    at_buf_init(&etag, ETAG_BYTES_MAX);
     AT_TRY(at_profile_etag(old, &etag));
     if (at_slice_eq(p->wanted.etag, at_buf_slice(&etag)))
         return AT_OK;
@@ -286,13 +286,13 @@ static enum at_code put_profile(struct profile_change *p,
     uint64_t counter = at_catalog_profile_counter(catalog, p->id);
     struct at_profile stored = *now;
 
+    at_buf_init(&bytes, PROFILE_BYTES_MAX);
     for (uint32_t i = 0; i < service->member_count; i++)
         clusters[i] = at_slice_cstr(service->members[i].cluster_id);
     AT_TRY(at_profile_check(now, clusters, service->member_count, reterr));
     AT_TRY(check_warnings(p, catalog, old, now, reterr));
     stored.name = at_slice_make(NULL, 0);
     stored.etag = at_slice_make(NULL, 0);
-    at_buf_init(&bytes, PROFILE_BYTES_MAX);
     enum at_code code = at_profile_encode(&stored, &bytes);
     if (code != AT_OK)
         return at_fail(reterr, code, "The app profile is too large");
