@@ -1,7 +1,7 @@
 // instance.mjs: a whole Atoll instance for a test: real processes in a temporary folder.
 //
 //   const instance = await Instance.start({config: 'configs/three-zones.yaml'});
-//   ... instance.client('multi') ... await instance.kill('lab-c1') ...
+//   ... instance.raw('multi') ... await instance.kill('lab-c1') ...
 //   await instance.stop();
 //
 // ATOLL names the program (default build/release/atoll). Every process is stopped by its pid through
@@ -13,6 +13,7 @@ import {tmpdir} from 'node:os';
 import {dirname, join, resolve} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
+import {Raw} from './raw.mjs';
 
 const run = promisify(execFile);
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -23,12 +24,9 @@ export class Instance {
     const instance = new Instance();
     instance.dir = await mkdtemp(join(tmpdir(), 'atoll-test-'));
     try {
-      await instance.atoll('up', '-c', resolve(ROOT, config), '--grpc-port', '0', '--http-port',
-        '0', '--detach');
-      const status = await instance.status();
-      instance.port = status.router.grpc;
-      instance.httpPort = status.router.http;
+      await instance.up('-c', resolve(ROOT, config), '--grpc-port', '0', '--http-port', '0');
     } catch (err) {
+      await instance.down().catch(() => {}); // `up` has said what is wrong
       await rm(instance.dir, {recursive: true, force: true});
       throw err;
     }
@@ -37,19 +35,45 @@ export class Instance {
 
   project = 'atoll';
   id = 'lab';
+  #clients = [];
+
+  /** Starts all processes; again after `down` without further arguments. */
+  async up(...args) {
+    await this.atoll('up', ...args, '--detach');
+    const status = await this.status();
+    this.port = status.router.grpc;
+    this.httpPort = status.router.http;
+  }
+
+  async down() {
+    await this.atoll('down');
+  }
+
+  /** A raw client of the router, through an app profile; closed by `stop`. */
+  raw(profile = '', options = {}) {
+    return this.#keep(new Raw(this.endpoint, {profile, ...options}));
+  }
+
+  /** A raw client of one cluster itself. */
+  async direct(cluster, options = {}) {
+    const {clusters} = await this.status();
+    const {grpc} = clusters.find(c => c.id === cluster);
+    return this.#keep(new Raw(`127.0.0.1:${grpc}`, options));
+  }
+
+  #keep(client) {
+    this.#clients.push(client);
+    return client;
+  }
 
   /** Runs `atoll COMMAND ... --state-dir DIR` and returns its standard output. */
   async atoll(command, ...args) {
-    const {stdout} = await run(ATOLL, [command, ...args, '--state-dir', this.dir],
-      {maxBuffer: 64 << 20});
-    return stdout;
+    return await output(ATOLL, command, ...args, '--state-dir', this.dir);
   }
 
   /** Runs `atoll cbt ...` against the router. */
   async cbt(...args) {
-    const {stdout} = await run(ATOLL, ['cbt', '--endpoint', this.endpoint, ...args],
-      {maxBuffer: 64 << 20});
-    return stdout;
+    return await output(ATOLL, 'cbt', '--endpoint', this.endpoint, ...args);
   }
 
   get endpoint() {
@@ -68,7 +92,7 @@ export class Instance {
     await this.atoll('start', cluster);
   }
 
-  /** Digest lines by cluster, or throws when the clusters differ. */
+  /** Digest lines by cluster; throws when the clusters differ. */
   async digest(...table) {
     return await this.atoll('digest', ...table);
   }
@@ -78,8 +102,20 @@ export class Instance {
   }
 
   async stop() {
-    await this.atoll('down');
+    this.#clients.forEach(client => client.close());
+    await this.down();
     if (!process.env.ATOLL_KEEP) await rm(this.dir, {recursive: true, force: true});
+  }
+}
+
+/** What a command prints; the error of one that fails holds both of its outputs. */
+async function output(program, ...args) {
+  try {
+    const {stdout} = await run(program, args, {maxBuffer: 64 << 20});
+    return stdout;
+  } catch (err) {
+    err.message += err.stdout ? `\n${err.stdout}` : '';
+    throw err;
   }
 }
 
