@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/log.h"
 
 #include <nng/nng.h>
 #include <nng/protocol/reqrep0/rep.h>
@@ -10,8 +11,10 @@
 #include <nng/supplemental/util/platform.h>
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* Both ends are a fixed array of slots; each slot is one nng context with one aio, and goes round
  *     server: RECEIVING -> TAKEN (the receiver has it) -> SENDING -> RECEIVING ...
@@ -24,10 +27,16 @@
  * With an infinite resend time it does neither: a broken connection ends the question at once, and
  * whoever asked decides what to do.
  *
+ * Closing: nng 1.5 can lose the cancellation of a connection's read when data arrives at that very
+ * moment, and its close then waits for ever. So all of ours is stopped and freed first, and the
+ * close itself, which only needs the socket's number, is left behind when it takes too long.
+ *
  * Messages are not copied on their way in: a body is lent out as it lies in the nng message, which
  * is freed when the request or question is given back. */
 
-enum { RECONNECT_MIN_MS = 20, RECONNECT_MAX_MS = 500, URL_BYTES_MAX = 300 };
+enum { RECONNECT_MIN_MS = 20, RECONNECT_MAX_MS = 500, CLOSE_WAIT_S = 1, URL_BYTES_MAX = 300 };
+
+static atomic_bool g_close_hangs; /* nng is not to be ended: that would hang as well */
 
 enum slot_state { SLOT_FREE, SLOT_RECEIVING, SLOT_TAKEN, SLOT_SENDING };
 
@@ -83,6 +92,8 @@ static void client_receive(struct client_slot *slot);
 static void client_finish(struct client_slot *slot, enum at_code code, nng_msg *reply);
 static struct client_slot *client_take_slot(struct at_peer_client *c);
 static void client_put_slot(struct client_slot *slot);
+static void close_socket(nng_socket socket);
+static void *close_thread(void *id);
 static enum at_code make_url(const char *host, uint16_t port, char *url, struct at_error *reterr);
 static nng_msg *make_message(struct at_slice bytes);
 static enum at_code code_of(int nng_rc);
@@ -132,13 +143,13 @@ void at_peer_server_close(struct at_peer_server **server)
 
     if (s == NULL)
         return;
-    if (s->socket_open)
-        nng_close(s->socket);
     for (uint32_t i = 0; i < s->slot_count; i++) {
         nng_aio_stop(s->slots[i].aio);
         nng_aio_free(s->slots[i].aio);
         server_release_message(&s->slots[i]);
     }
+    if (s->socket_open)
+        close_socket(s->socket);
     at_free(s->slots);
     at_free(s);
 }
@@ -283,14 +294,15 @@ void at_peer_client_close(struct at_peer_client **client)
 
     if (c == NULL)
         return;
-    if (c->socket_open)
-        nng_close(c->socket);
     for (uint32_t i = 0; i < c->slot_count; i++) {
-        nng_aio_wait(c->slots[i].aio); /* a stopped aio might not call back: let it end first */
-        nng_aio_stop(c->slots[i].aio);
-        nng_aio_free(c->slots[i].aio);
-        AT_ASSERT(c->slots[i].question == NULL);
+        struct client_slot *slot = &c->slots[i];
+        nng_aio_stop(slot->aio);
+        if (slot->question != NULL) /* stopped between sending and receiving */
+            client_finish(slot, AT_CANCELLED, NULL);
+        nng_aio_free(slot->aio);
     }
+    if (c->socket_open)
+        close_socket(c->socket);
     pthread_mutex_destroy(&c->lock);
     at_free(c->slots);
     at_free(c);
@@ -439,7 +451,35 @@ static void client_put_slot(struct client_slot *slot)
 
 void at_peer_sockets_end(void)
 {
-    nng_fini();
+    if (!atomic_load(&g_close_hangs))
+        nng_fini();
+}
+
+static void close_socket(nng_socket socket)
+{
+    pthread_t thread;
+    struct timespec until;
+    uintptr_t id = socket.id;
+
+    if (pthread_create(&thread, NULL, close_thread, (void *)id) != 0) {
+        nng_close(socket);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += CLOSE_WAIT_S;
+    if (pthread_timedjoin_np(thread, NULL, &until) == 0)
+        return;
+    atomic_store(&g_close_hangs, true);
+    pthread_detach(thread);
+    at_log(AT_LOG_WARN, "a peer socket does not close, leaving it behind");
+}
+
+static void *close_thread(void *id)
+{
+    nng_socket socket = {.id = (uint32_t)(uintptr_t)id};
+
+    nng_close(socket);
+    return NULL;
 }
 
 static enum at_code make_url(const char *host, uint16_t port, char *url, struct at_error *reterr)

@@ -15,11 +15,12 @@
  * mail that comes later rings again; however much comes within one turn, the thread wakes once.
  * The same holds for commits, which matter only while somebody waits for them (wants_commits).
  *
- * Stopping: sockets of the asking side are closed, which ends their questions; then the thread goes
- * on turning until the writer gave back all it holds. A last call, which does nothing, comes back
- * when the writer has left any at_peering_committed that had begun. */
+ * Stopping: nothing new is asked; questions that are open may end for a moment, the rest ends when
+ * the sockets are closed. The thread goes on turning until the writer gave back all it holds. A
+ * last call, which does nothing, comes back when the writer has left any at_peering_committed that
+ * had begun. */
 
-enum { TURN_MAX_MS = 500, TOUCH_MIN_MS = 2000 };
+enum { TURN_MAX_MS = 500, TOUCH_MIN_MS = 2000, QUIET_EXTRA_MS = 200 };
 #define REQUESTS_MAX (AT_MEMBERS_MAX * AT_PEER_QUESTIONS_MAX * 2)
 
 static bool give_call(struct at_peering *p, struct at_room_call *call);
@@ -27,6 +28,7 @@ static void *thread_main(void *arg);
 static void turn(struct at_peering *p);
 static void step_rooms(struct at_peering *p);
 static void begin_draining(struct at_peering *p);
+static void close_links_when_quiet(struct at_peering *p);
 static void run_nothing(struct at_replica_call *call, struct at_replica *replica);
 static void end_nothing(struct at_room_call *call);
 static bool drained(const struct at_peering *p);
@@ -259,6 +261,8 @@ static void *thread_main(void *arg)
         turn(p);
         if (p->draining && drained(p))
             break;
+        if (p->draining)
+            close_links_when_quiet(p);
     }
     at_spread_drop(p);
     at_survey_round_drop(p);
@@ -329,14 +333,24 @@ static void step_rooms(struct at_peering *p)
 static void begin_draining(struct at_peering *p)
 {
     p->draining = true;
-    for (uint32_t i = 0; i < p->peer_count; i++) {
-        at_pull_link_close(&p->peers[i]);
+    p->quiet_ns = at_clock_mono_ns(&p->clock) + (p->wait_ms + QUIET_EXTRA_MS) * AT_MS_NS;
+    for (uint32_t i = 0; i < p->peer_count; i++)
         at_donor_drop(&p->peers[i]);
-    }
     at_position_desk_drop(p);
     p->farewell.call.run = run_nothing;
     p->farewell.on_end = end_nothing;
     (void)give_call(p, &p->farewell);
+}
+
+/* Replies that are on their way may still come: a connection without traffic closes best. */
+static void close_links_when_quiet(struct at_peering *p)
+{
+    if (p->asks_out > 0 && p->now_ns < p->quiet_ns) {
+        at_peering_wake_at(p, p->quiet_ns);
+        return;
+    }
+    for (uint32_t i = 0; i < p->peer_count; i++)
+        at_pull_link_close(&p->peers[i]);
 }
 
 /* Writer thread. */

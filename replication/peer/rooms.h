@@ -145,6 +145,7 @@ struct at_peering {
     struct at_replica_view view;
     uint64_t wake_ns; /* the earliest timer; rooms lower it */
 
+    uint64_t quiet_ns; /* when draining: until then open questions may end by themselves */
     struct at_room_call farewell;
     uint32_t asks_out;
     uint32_t calls_out;
