@@ -210,11 +210,12 @@ static void shut_down(struct process *p)
         at_loop_stop(p->loops[i]);
         at_loop_join(p->loops[i]);
     }
-    if (p->server)
-        at_grpc_server_close(&p->server);
+    /* The writer and the peering may still answer calls: they end before what they answer to. */
     at_glue_stop(&p->glue);
     if (p->glue.store)
         at_store_close(&p->glue.store);
+    if (p->server)
+        at_grpc_server_close(&p->server);
     for (uint32_t i = 0; i < LOOPS_MAX; i++)
         if (p->loops[i])
             at_loop_free(&p->loops[i]);
