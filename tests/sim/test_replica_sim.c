@@ -75,7 +75,7 @@ static struct flight *send(struct sim *s, uint32_t from, uint32_t to, bool quest
     struct flight *f = &s->flights[s->flight_count++];
     *f = (struct flight){.from = from, .to = to, .question = question};
     at_buf_init(&f->bytes, MESSAGE_BYTES_MAX);
-    uint32_t delay_ms = below(s, 10) == 0 ? below(s, 1500) : below(s, 20);
+    uint32_t delay_ms = below(s, 8) == 0 ? below(s, 500) : below(s, 10);
     f->due_ns = s->m.now_ns + delay_ms * MODEL_MS;
     return f;
 }
@@ -130,7 +130,7 @@ static void deliver_due(struct sim *s)
         i--;
         arrive(s, &f);
         if (below(s, 8) == 0 && s->flight_count < FLIGHTS_MAX) { /* and once more, later */
-            f.due_ns = s->m.now_ns + below(s, 300) * MODEL_MS;
+            f.due_ns = s->m.now_ns + below(s, 100) * MODEL_MS;
             s->flights[s->flight_count++] = f;
         } else {
             at_buf_deinit(&f.bytes);
@@ -220,7 +220,7 @@ static void step(struct sim *s)
     uint32_t node = below(s, s->m.node_count);
     uint32_t dice = below(s, 100);
 
-    s->m.now_ns += below(s, 12) * MODEL_MS;
+    s->m.now_ns += below(s, 5) * MODEL_MS;
     deliver_due(s);
     if (dice < 4) {
         if (up(s, node) ? dice < 2 : true)
