@@ -8,7 +8,7 @@
 // `atoll down`; the folder is removed unless the test failed and ATOLL_KEEP is set.
 
 import {execFile} from 'node:child_process';
-import {mkdtemp, rm, readFile} from 'node:fs/promises';
+import {mkdtemp, readdir, readFile, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {dirname, join, resolve} from 'node:path';
 import {fileURLToPath} from 'node:url';
