@@ -1,15 +1,22 @@
 /* cluster.c: the life of a cluster process.
  *
- *   open the store -> start peering -> listen for gRPC -> write the run file -> serve
+ *   open the store -> start peering -> await the clock -> listen for gRPC -> write the run file ->
+ *   serve
  *   SIGTERM: say DRAINING, GOAWAY, let open calls end (5 s at most), stop peering, close the store
  *
  * Ports are bound before anything is announced, so a run file is a promise that the process serves.
- * kill -9 at any point is a start from the store's last committed batch. */
+ * kill -9 at any point is a start from the store's last committed batch.
+ *
+ * The clock then goes on from its reserved mark, which may be ahead of the wall clock by one step.
+ * A write stamped from there would beat what other clusters accept after it, if this one were
+ * killed again before they saw it: a row deleted there would be back. So nothing is accepted until
+ * the wall clock has come up. */
 #include "cluster/cluster.h"
 
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -21,6 +28,9 @@
 
 #define DRAIN_MS 5000
 #define LOOPS_MAX 16
+/* How far the clock is reserved ahead: the longest wait after a crash. Each step is one commit with
+ * sync. */
+#define CLOCK_STEP_NS (250 * AT_MS_NS)
 
 struct process {
     const struct at_cluster_options *options;
@@ -39,6 +49,7 @@ struct process {
 
 static enum at_code open_store(struct process *p, struct at_error *reterr);
 static enum at_code open_service(struct process *p, struct at_error *reterr);
+static void await_clock(const struct process *p);
 static enum at_code listen_and_announce(struct process *p, struct at_error *reterr);
 static void on_signal(uv_signal_t *handle, int number);
 static void on_drained(void *ctx);
@@ -81,9 +92,16 @@ static enum at_code run(struct process *p, struct at_error *reterr)
     AT_TRY(open_store(p, reterr));
     AT_TRY(at_glue_start(&p->glue, p->options->instance, p->self, p->clock, reterr));
     AT_TRY(open_service(p, reterr));
+    await_clock(p);
     AT_TRY(listen_and_announce(p, reterr));
     at_loop_run(p->loops[0]);
     return AT_OK;
+}
+
+static uint64_t clock_step_ns(const struct at_instance_config *instance)
+{
+    uint64_t most_ns = instance->max_skew_ms * AT_MS_NS / 5; /* it must be below half */
+    return CLOCK_STEP_NS < most_ns ? CLOCK_STEP_NS : most_ns;
 }
 
 static enum at_code open_store(struct process *p, struct at_error *reterr)
@@ -105,7 +123,7 @@ static enum at_code open_store(struct process *p, struct at_error *reterr)
                     .members = members,
                     .member_count = instance->cluster_count,
                     .max_skew_ns = max_skew_ns,
-                    .reserve_step_ns = max_skew_ns / 5,
+                    .reserve_step_ns = clock_step_ns(instance),
                     .sync_commits = instance->sync},
         .on_commit = at_glue_on_commit,
         .on_applied = at_glue_on_applied,
@@ -145,6 +163,22 @@ static enum at_code open_service(struct process *p, struct at_error *reterr)
         return at_fail(reterr, AT_INVALID_ARGUMENT, "cluster id and zone are too long");
     s->response_params_size = protobuf_c_message_pack(&params.base, s->response_params);
     return AT_OK;
+}
+
+/* A clock that is further ahead than a step was moved by others, or the wall clock was set back:
+ * that is the guard's matter. */
+static void await_clock(const struct process *p)
+{
+    struct at_replica_view view;
+    at_replica_view_init(&view);
+    at_store_view(p->glue.store, &view);
+    uint64_t wall_ns = at_clock_wall_ns(&p->clock), step_ns = clock_step_ns(p->options->instance);
+    uint64_t wait_ns = view.hlc > wall_ns ? view.hlc - wall_ns : 0;
+    wait_ns = wait_ns < step_ns ? wait_ns : step_ns;
+    at_replica_view_deinit(&view);
+    struct timespec wait = {.tv_nsec = (long)wait_ns};
+    while (wait_ns > 0 && nanosleep(&wait, &wait) != 0)
+        ; /* interrupted: what is left */
 }
 
 static enum at_code listen_and_announce(struct process *p, struct at_error *reterr)
