@@ -1,5 +1,5 @@
 /* http.c: two pages. GET /healthz answers 200 "ok" while the router serves, else 503; GET /status
- * is the board as JSON. Everything else is 404, other methods 405. */
+ * is the board as JSON. Everything else is 404, methods but GET and HEAD 405. */
 #include "routing/proxy/http.h"
 
 #include <arpa/inet.h>
@@ -94,7 +94,7 @@ static enum MHD_Result on_request(void *ctx,
         *upload_size = 0; /* bodies are thrown away */
         return MHD_YES;
     }
-    if (strcmp(method, "GET") != 0)
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", AT_LIT("GET only\n"));
     if (strcmp(url, "/healthz") == 0) {
         bool serving = atomic_load(&http->board->serving);

@@ -250,6 +250,34 @@ static inline void r_free_fronts(struct router_fixture *r)
     at_board_deinit(&r->board);
 }
 
+/* r_serve makes a server of `methods` alone, on loops[0], with a client. */
+static inline void
+r_serve(struct router_fixture *r, const struct at_grpc_method *methods, size_t count)
+{
+    struct at_error error;
+    memset(r, 0, sizeof(*r));
+    r->loops[0] = at_loop_new(at_clock_system());
+    struct at_grpc_server_config config = {.host = "127.0.0.1",
+                                           .loops = r->loops,
+                                           .loop_count = 1,
+                                           .methods = methods,
+                                           .method_count = count};
+    assert_int_equal(at_grpc_server_open(&config, &r->server, &error), AT_OK);
+    assert_int_equal(at_loop_start(r->loops[0], "server", &error), AT_OK);
+    r->loop = at_loop_new(at_clock_system());
+    r->channel = r_open_channel(r);
+}
+
+static inline void r_serve_end(struct router_fixture *r)
+{
+    at_grpc_channel_close(&r->channel);
+    at_loop_free(&r->loop);
+    at_loop_stop(r->loops[0]);
+    at_loop_join(r->loops[0]);
+    at_grpc_server_close(&r->server);
+    at_loop_free(&r->loops[0]);
+}
+
 static inline void r_up(struct router_fixture *r)
 {
     uint32_t count;
