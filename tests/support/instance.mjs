@@ -5,7 +5,7 @@
 //   await instance.stop();
 //
 // ATOLL names the program (default build/release/atoll). Every process is stopped by its pid through
-// `atoll down`; the folder is removed unless the test failed and ATOLL_KEEP is set.
+// `atoll down`; the folder is removed unless a process reported a fault or ATOLL_KEEP is set.
 
 import {execFile} from 'node:child_process';
 import {mkdtemp, readdir, readFile, rm} from 'node:fs/promises';
@@ -18,6 +18,7 @@ import {Raw} from './raw.mjs';
 const run = promisify(execFile);
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 export const ATOLL = resolve(ROOT, process.env.ATOLL ?? 'build/release/atoll');
+const FAULT = /level=fatal|Sanitizer:|runtime error:/;
 
 export class Instance {
   static async start({config = 'configs/three-zones.yaml'} = {}) {
@@ -101,9 +102,23 @@ export class Instance {
     return await readFile(join(this.dir, 'logs', `${name}.log`), 'utf8');
   }
 
+  /** Lines in which a process reported a fault of its own. */
+  async faults() {
+    const found = [];
+    for (const name of await readdir(join(this.dir, 'logs'))) {
+      const text = await readFile(join(this.dir, 'logs', name), 'utf8');
+      const lines = text.split('\n').filter(line => FAULT.test(line));
+      found.push(...lines.map(line => `${name}: ${line}`));
+    }
+    return found;
+  }
+
+  /** Stops all processes; throws when one of them had reported a fault, and keeps the folder then. */
   async stop() {
     this.#clients.forEach(client => client.close());
     await this.down();
+    const faults = await this.faults();
+    if (faults.length > 0) throw new Error(`${this.dir}/logs:\n${faults.slice(0, 10).join('\n')}`);
     if (!process.env.ATOLL_KEEP) await rm(this.dir, {recursive: true, force: true});
   }
 }

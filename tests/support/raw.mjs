@@ -29,6 +29,8 @@ const CHANNEL = {
   'grpc.enable_retries': 0,
   'grpc.service_config_disable_resolution': 1,
   'grpc.use_local_subchannel_pool': 1,
+  'grpc.initial_reconnect_backoff_ms': 50,
+  'grpc.max_reconnect_backoff_ms': 200,
   'grpc.max_receive_message_length': -1,
 };
 const PARAMS_KEY = 'x-goog-ext-425905942-bin';
