@@ -1,8 +1,7 @@
 /* fake_cluster.h: a cluster process as a router sees it, with scripted behaviour: a gRPC server on
  * a loop of its own that answers heartbeats and every forwarded method.
  *
- * The script may change at any time, from any thread. Counts and records of the latest request are
- * read with fake_count and under `lock`. */
+ * The script may change at any time, from any thread. */
 #ifndef ATOLL_TESTS_SUPPORT_FAKE_CLUSTER_H
 #define ATOLL_TESTS_SUPPORT_FAKE_CLUSTER_H
 
@@ -42,6 +41,15 @@ struct fake_profile {
     bool affinity;
 };
 
+/* What a cluster got last. */
+struct fake_record {
+    uint8_t request[4096]; /* its first bytes */
+    size_t request_len;    /* all of them */
+    char path[128];
+    char write_micros[32];
+    char features[64];
+};
+
 struct fake_cluster {
     const char *id;
     const char *zone;
@@ -67,10 +75,7 @@ struct fake_cluster {
     const struct fake_profile *profiles;
     uint32_t profile_count;
     uint64_t version;
-    struct at_buf request; /* the latest one's bytes */
-    char path[128];
-    char write_micros[32];
-    char features[64];
+    struct fake_record latest;
 };
 
 static inline void fake_set_profiles(struct fake_cluster *f,
@@ -217,18 +222,29 @@ static inline void fake_copy_text(char *text, size_t size, struct at_slice value
     text[n] = '\0';
 }
 
-static inline void fake_record(struct fake_cluster *f, struct at_grpc_call *call)
+static inline void fake_take_record(struct fake_cluster *f, struct at_grpc_call *call)
 {
+    struct at_slice request = at_grpc_call_request(call);
+    struct fake_record *to = &f->latest;
     (void)pthread_mutex_lock(&f->lock);
-    at_buf_clear(&f->request);
-    assert_int_equal(at_buf_append(&f->request, at_grpc_call_request(call)), AT_OK);
-    fake_copy_text(f->path, sizeof(f->path), at_slice_cstr(at_grpc_call_path(call)));
-    fake_copy_text(f->write_micros, sizeof(f->write_micros),
+    to->request_len = request.len;
+    if (request.len > 0)
+        memcpy(to->request, request.data,
+               request.len < sizeof(to->request) ? request.len : sizeof(to->request));
+    fake_copy_text(to->path, sizeof(to->path), at_slice_cstr(at_grpc_call_path(call)));
+    fake_copy_text(to->write_micros, sizeof(to->write_micros),
                    at_grpc_call_metadata(call, "atoll-write-micros"));
-    fake_copy_text(f->features, sizeof(f->features),
+    fake_copy_text(to->features, sizeof(to->features),
                    at_grpc_call_metadata(call, "bigtable-features"));
     (void)pthread_mutex_unlock(&f->lock);
     atomic_fetch_add(&f->requests, 1);
+}
+
+static inline void fake_latest(struct fake_cluster *f, struct fake_record *ret_record)
+{
+    (void)pthread_mutex_lock(&f->lock);
+    *ret_record = f->latest;
+    (void)pthread_mutex_unlock(&f->lock);
 }
 
 static inline void fake_on_request(struct at_grpc_call *call, void *ctx)
@@ -236,7 +252,7 @@ static inline void fake_on_request(struct at_grpc_call *call, void *ctx)
     struct fake_cluster *f = ctx;
     static const uint8_t DETAILS[] = {8, 10, 0, 255};
     struct at_slice id = at_slice_cstr(f->id);
-    fake_record(f, call);
+    fake_take_record(f, call);
     at_grpc_call_header(call, FAKE_SERVED_BY, id);
     at_grpc_call_header(call, "x-private", AT_LIT("not for clients"));
     switch ((enum fake_behaviour)atomic_load(&f->behaviour)) {
@@ -285,7 +301,6 @@ static inline void fake_init(struct fake_cluster *f, const char *id, const char 
     atomic_store(&f->state, (int)ATOLL__V1__CLUSTER_STATE__READY);
     atomic_store(&f->lag_known, true);
     (void)pthread_mutex_init(&f->lock, NULL);
-    at_buf_init(&f->request, AT_GRPC_MESSAGE_BYTES_MAX);
 }
 
 /* fake_up begins to listen: on a free port the first time, on the same one after that. */
@@ -327,7 +342,6 @@ static inline void fake_down(struct fake_cluster *f)
 static inline void fake_deinit(struct fake_cluster *f)
 {
     fake_down(f);
-    at_buf_deinit(&f->request);
     (void)pthread_mutex_destroy(&f->lock);
 }
 
