@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define NUMBER_BYTES_MAX 80
+#define SERVER_TIME (-1)
 
 enum at_code at_cbt_args_parse(char *const *args,
                                int count,
@@ -65,6 +66,8 @@ bool at_cbt_split_timestamp(struct at_slice *value, int64_t *ret_micros)
         if (!at_cbt_int(at_slice_from(*value, i), ret_micros))
             return false;
         value->len = i - 1;
+        if (*ret_micros != SERVER_TIME)
+            *ret_micros -= *ret_micros % 1000;
         return true;
     }
     return false;

@@ -44,7 +44,8 @@ struct at_cbt_cell {
 AT_MUST_USE enum at_code
 at_cbt_cell_parse(const char *arg, struct at_cbt_cell *ret_cell, struct at_error *reterr);
 
-/* at_cbt_split_timestamp cuts "@number" off the end of a value; false: there is none. */
+/* at_cbt_split_timestamp cuts "@number" off the end of a value; false: there is none. Times are cut
+ * to milliseconds, as tables keep them; -1 stays: the server's time. */
 bool at_cbt_split_timestamp(struct at_slice *value, int64_t *ret_micros);
 
 #endif

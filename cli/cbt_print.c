@@ -148,7 +148,7 @@ void at_cbt_grid_end(struct at_cbt_grid *g, FILE *out)
         if (w > widths[column])
             widths[column] = w;
     }
-    for (size_t i = 0; i < g->cell_count; i++) {
+    for (size_t i = 0; out && i < g->cell_count; i++) {
         size_t column = i % g->column_count;
         (void)fputs(g->cells[i], out);
         if (column + 1 == g->column_count) {

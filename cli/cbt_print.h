@@ -27,7 +27,7 @@ void at_cbt_grid_begin(struct at_cbt_grid *g,
                        const char *const *lines);
 void at_cbt_grid_add(struct at_cbt_grid *g, const char *cell);
 
-/* at_cbt_grid_end prints and frees. */
+/* at_cbt_grid_end prints, unless `out` is NULL, and frees. */
 void at_cbt_grid_end(struct at_cbt_grid *g, FILE *out);
 
 #endif

@@ -142,7 +142,8 @@ int at_cbt_listappprofile(struct at_cbt *cbt, int argc, char **argv)
     for (bool more = true; more;) {
         void *answer = NULL;
         if (at_cbt_call(cbt, &METHOD, request, &answer, &error) != AT_OK) {
-            status = at_cbt_failed("Failed to fetch app profile", &error);
+            status = at_cbt_fatal("Failed to fetch app profile rpc error: code = %s desc = %s",
+                                  at_cbt_code_name(error.code), error.msg);
             break;
         }
         Google__Bigtable__Admin__V2__ListAppProfilesResponse *page = answer;
@@ -156,7 +157,7 @@ int at_cbt_listappprofile(struct at_cbt *cbt, int argc, char **argv)
         request->page_token = page->next_page_token;
         more = page->next_page_token[0] != '\0';
     }
-    at_cbt_grid_end(&grid, status == 0 ? stdout : stderr);
+    at_cbt_grid_end(&grid, status == 0 ? stdout : NULL);
     return status;
 }
 

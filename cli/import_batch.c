@@ -25,20 +25,21 @@ static struct at_slice *copy_fields(struct at_import_source *s, size_t count)
 
 enum at_code at_import_source_begin(struct at_import_source *s, struct at_error *reterr)
 {
+    struct at_error reason;
     size_t count = 0;
     if (!s->family) {
-        enum at_code code = at_csv_read(&s->csv, &count, reterr);
+        enum at_code code = at_csv_read(&s->csv, &count, &reason);
         if (code == AT_OK && count == 0)
-            code = at_fail(reterr, AT_INVALID_ARGUMENT, "EOF");
+            code = at_fail(&reason, AT_INVALID_ARGUMENT, "EOF");
         if (code != AT_OK)
-            return at_wrap(reterr, code, "family header reader error");
+            return at_fail(reterr, code, "family header reader error:%s", reason.msg);
         s->families = copy_fields(s, count);
     }
-    enum at_code code = at_csv_read(&s->csv, &count, reterr);
+    enum at_code code = at_csv_read(&s->csv, &count, &reason);
     if (code == AT_OK && count == 0)
-        code = at_fail(reterr, AT_INVALID_ARGUMENT, "EOF");
+        code = at_fail(&reason, AT_INVALID_ARGUMENT, "EOF");
     if (code != AT_OK)
-        return at_wrap(reterr, code, "columns header reader error");
+        return at_fail(reterr, code, "columns header reader error:%s", reason.msg);
     s->qualifiers = copy_fields(s, count);
     if (count < 2)
         return at_fail(reterr, AT_INVALID_ARGUMENT,
