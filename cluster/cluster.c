@@ -147,6 +147,7 @@ static enum at_code open_service(struct process *p, struct at_error *reterr)
     s->clock = p->clock;
     s->project = instance->project;
     s->instance = instance->instance;
+    s->display_name = instance->display_name;
     s->cluster_id = p->self->id;
     s->zone = p->self->zone;
     s->member = p->self->member;
