@@ -23,9 +23,9 @@ static const char *routing_text(struct at_cbt *cbt, const app_profile *p)
 {
     switch ((int)p->routing_policy_case) {
     case GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__ROUTING_POLICY_MULTI_CLUSTER_ROUTING_USE_ANY:
-        return "multi_cluster_routing_use_any:{}";
+        return "&{}";
     case GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING:
-        return at_arena_printf(&cbt->arena, "single_cluster_routing:{cluster_id:\"%s\"%s}",
+        return at_arena_printf(&cbt->arena, "&{cluster_id:\"%s\"%s}",
                                p->single_cluster_routing->cluster_id,
                                p->single_cluster_routing->allow_transactional_writes
                                    ? " allow_transactional_writes:true"
