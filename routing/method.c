@@ -7,6 +7,7 @@
 
 #define DATA "/google.bigtable.v2.Bigtable/"
 #define TABLES "/google.bigtable.admin.v2.BigtableTableAdmin/"
+#define OPERATIONS "/google.longrunning.Operations/"
 #define INSTANCES "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
 
 static const struct at_route_method METHODS[] = {
@@ -39,9 +40,15 @@ static const struct at_route_method METHODS[] = {
     {.path = TABLES "ListTables", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = TABLES "DeleteTable", .route = AT_ROUTE_ADMIN},
     {.path = TABLES "ModifyColumnFamilies", .route = AT_ROUTE_ADMIN},
+    {.path = TABLES "UpdateTable", .route = AT_ROUTE_ADMIN},
     {.path = TABLES "DropRowRange", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = TABLES "GenerateConsistencyToken", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = TABLES "CheckConsistency", .route = AT_ROUTE_ADMIN, .idempotent = true},
+    {.path = INSTANCES "GetInstance", .route = AT_ROUTE_ADMIN, .idempotent = true},
+    {.path = INSTANCES "ListInstances", .route = AT_ROUTE_ADMIN, .idempotent = true},
+    {.path = INSTANCES "GetCluster", .route = AT_ROUTE_ADMIN, .idempotent = true},
+    {.path = INSTANCES "ListClusters", .route = AT_ROUTE_ADMIN, .idempotent = true},
+    {.path = OPERATIONS "GetOperation", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = INSTANCES "CreateAppProfile", .route = AT_ROUTE_ADMIN, .changes_profiles = true},
     {.path = INSTANCES "GetAppProfile", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = INSTANCES "ListAppProfiles", .route = AT_ROUTE_ADMIN, .idempotent = true},
