@@ -9,6 +9,7 @@
 #define TABLES "/google.bigtable.admin.v2.BigtableTableAdmin/"
 #define OPERATIONS "/google.longrunning.Operations/"
 #define INSTANCES "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
+#define OPERATIONS "/google.longrunning.Operations/"
 
 static const struct at_route_method METHODS[] = {
     {.path = DATA "ReadRows",
@@ -38,6 +39,7 @@ static const struct at_route_method METHODS[] = {
     {.path = TABLES "CreateTable", .route = AT_ROUTE_ADMIN},
     {.path = TABLES "GetTable", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = TABLES "ListTables", .route = AT_ROUTE_ADMIN, .idempotent = true},
+    {.path = TABLES "UpdateTable", .route = AT_ROUTE_ADMIN},
     {.path = TABLES "DeleteTable", .route = AT_ROUTE_ADMIN},
     {.path = TABLES "ModifyColumnFamilies", .route = AT_ROUTE_ADMIN},
     {.path = TABLES "UpdateTable", .route = AT_ROUTE_ADMIN},
@@ -49,11 +51,16 @@ static const struct at_route_method METHODS[] = {
     {.path = INSTANCES "GetCluster", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = INSTANCES "ListClusters", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = OPERATIONS "GetOperation", .route = AT_ROUTE_ADMIN, .idempotent = true},
+    {.path = INSTANCES "GetInstance", .route = AT_ROUTE_ADMIN, .idempotent = true},
+    {.path = INSTANCES "ListInstances", .route = AT_ROUTE_ADMIN, .idempotent = true},
+    {.path = INSTANCES "GetCluster", .route = AT_ROUTE_ADMIN, .idempotent = true},
+    {.path = INSTANCES "ListClusters", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = INSTANCES "CreateAppProfile", .route = AT_ROUTE_ADMIN, .changes_profiles = true},
     {.path = INSTANCES "GetAppProfile", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = INSTANCES "ListAppProfiles", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = INSTANCES "UpdateAppProfile", .route = AT_ROUTE_ADMIN, .changes_profiles = true},
     {.path = INSTANCES "DeleteAppProfile", .route = AT_ROUTE_ADMIN, .changes_profiles = true},
+    {.path = OPERATIONS "GetOperation", .route = AT_ROUTE_ADMIN, .idempotent = true},
 };
 
 static struct at_slice

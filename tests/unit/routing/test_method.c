@@ -88,6 +88,24 @@ static void transactions_are_never_idempotent(void **state)
     assert_true(method("ReadModifyWriteRow")->transaction);
 }
 
+static void admin_calls_go_to_any_cluster_and_only_questions_twice(void **state)
+{
+    (void)state;
+    static const char *const CHANGES[] = {"CreateTable", "UpdateTable", "DeleteTable",
+                                          "ModifyColumnFamilies", "UpdateAppProfile"};
+    static const char *const QUESTIONS[] = {"GetTable",      "ListTables",  "GetInstance",
+                                            "ListInstances", "GetCluster",  "ListClusters",
+                                            "GetAppProfile", "GetOperation"};
+    for (size_t i = 0; i < sizeof(CHANGES) / sizeof(CHANGES[0]); i++) {
+        assert_int_equal(method(CHANGES[i])->route, AT_ROUTE_ADMIN);
+        assert_false(method(CHANGES[i])->idempotent);
+    }
+    for (size_t i = 0; i < sizeof(QUESTIONS) / sizeof(QUESTIONS[0]); i++) {
+        assert_int_equal(method(QUESTIONS[i])->route, AT_ROUTE_ADMIN);
+        assert_true(method(QUESTIONS[i])->idempotent);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -97,6 +115,7 @@ int main(void)
         cmocka_unit_test(a_row_counts_only_when_it_is_the_only_one),
         cmocka_unit_test(malformed_bytes_are_refused),
         cmocka_unit_test(transactions_are_never_idempotent),
+        cmocka_unit_test(admin_calls_go_to_any_cluster_and_only_questions_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
