@@ -9,15 +9,15 @@
  * A catalog is immutable: applying records makes a new one. It is a function of the set of records
  * applied, whatever their order or repetition.
  *
- * Versions share what did not change, by plain reference counts. So one thread, the owner, makes
- * and frees all versions (at_catalog_new, _apply, _free); any thread may look things up in one that
- * the owner keeps alive. */
+ * Versions share what did not change. One thread makes them (at_catalog_new, _apply); any thread
+ * may look things up in one that is kept alive, and any may free it. */
 #ifndef ATOLL_CLUSTER_MODEL_CATALOG_H
 #define ATOLL_CLUSTER_MODEL_CATALOG_H
 
 #include "base/arena.h"
 #include "base/pack.h"
 #include "base/stamp.h"
+#include "cluster/model/gc_rule.h"
 
 enum at_catalog_kind {
     AT_CATALOG_TABLE = 1,
@@ -46,14 +46,24 @@ enum at_family_type {
     AT_FAMILY_HLL,
 };
 
+/* What may be added to an aggregate family's cells; integers are eight bytes, big-endian. */
+enum at_family_input {
+    AT_FAMILY_INPUT_ANY,
+    AT_FAMILY_INPUT_INT, /* sum, min and max take nothing else */
+    AT_FAMILY_INPUT_BYTES,
+    AT_FAMILY_INPUT_STRING,
+};
+
 struct at_family {
     struct at_slice name;
     uint64_t generation; /* odd */
     struct at_stamp stamp;
     enum at_family_type type;
-    struct at_slice gc_rule; /* serialized GcRule; empty: never collect */
-    struct at_slice fields;  /* the whole serialized ColumnFamily */
-    uint32_t id;             /* local; 0 until the store gave one */
+    enum at_family_input input;
+    struct at_slice gc_rule;       /* serialized GcRule; empty: never collect */
+    const struct at_gc_rule *rule; /* the same, parsed */
+    struct at_slice fields;        /* the whole serialized ColumnFamily */
+    uint32_t id;                   /* local; 0 until the store gave one */
 };
 
 #define AT_TABLE_SPLITS_MAX 10000

@@ -13,7 +13,8 @@
 
 /* Field numbers of google.bigtable.admin.v2.ColumnFamily, Type and Type.Aggregate. */
 enum { FAMILY_GC_RULE = 1, FAMILY_VALUE_TYPE = 3 };
-enum { TYPE_AGGREGATE = 6 };
+enum { TYPE_BYTES = 1, TYPE_STRING = 2, TYPE_INT64 = 5, TYPE_AGGREGATE = 6 };
+enum { AGGREGATE_INPUT = 1 };
 enum { AGGREGATE_SUM = 4, AGGREGATE_HLL = 5, AGGREGATE_MAX = 6, AGGREGATE_MIN = 7 };
 
 static int place_cmp(const struct at_catalog_record *a, const struct at_catalog_record *b);
@@ -24,8 +25,10 @@ static void copy_record(struct at_catalog_slot *slot,
 static enum at_code
 seal_table(struct at_catalog_slot *slot, const struct at_catalog_ids *ids, struct at_error *reterr);
 static enum at_code family_parse(const struct at_catalog_record *r, struct at_family *ret_family);
-static bool type_parse(struct at_slice type, enum at_family_type *ret_type);
-static bool aggregate_parse(struct at_slice aggregate, enum at_family_type *ret_type);
+static void rule_parse(struct at_catalog_slot *slot, struct at_family *family);
+static bool type_parse(struct at_slice type, struct at_family *ret_family);
+static bool aggregate_parse(struct at_slice aggregate, struct at_family *ret_family);
+static bool input_parse(struct at_slice type, enum at_family_input *ret_input);
 static uint64_t digest(const struct at_catalog_slot *slot);
 
 static inline bool is_present(const struct at_catalog_record *r)
@@ -60,7 +63,7 @@ struct at_catalog_slot *at_catalog_slot_copy(const struct at_catalog_slot *slot)
 struct at_catalog_slot *at_catalog_slot_ref(struct at_catalog_slot *slot)
 {
     AT_ASSERT(slot->sealed);
-    slot->refs++;
+    (void)__atomic_add_fetch(&slot->refs, 1, __ATOMIC_RELAXED);
     return slot;
 }
 
@@ -70,8 +73,7 @@ void at_catalog_slot_unref(struct at_catalog_slot **slot)
 
     if (s == NULL)
         return;
-    AT_ASSERT(s->refs > 0);
-    if (--s->refs > 0)
+    if (__atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     at_arena_deinit(&s->arena);
     at_free(s);
@@ -199,6 +201,7 @@ seal_table(struct at_catalog_slot *slot, const struct at_catalog_ids *ids, struc
             return at_fail(reterr, AT_INVALID_ARGUMENT,
                            "the catalog record of family %.*s of table %.*s is malformed",
                            AT_SLICE_ARG(slot->records[i].name), AT_SLICE_ARG(slot->name));
+        rule_parse(slot, f);
         if (ids != NULL)
             f->id = ids->family_id(ids->ctx, t->id, f->name, f->generation);
         t->family_count++;
@@ -219,43 +222,79 @@ static enum at_code family_parse(const struct at_catalog_record *r, struct at_fa
             continue;
         if (field.number == FAMILY_GC_RULE)
             ret_family->gc_rule = field.bytes;
-        else if (field.number == FAMILY_VALUE_TYPE && !type_parse(field.bytes, &ret_family->type))
+        else if (field.number == FAMILY_VALUE_TYPE && !type_parse(field.bytes, ret_family))
             return AT_INVALID_ARGUMENT;
     }
     return bad ? AT_INVALID_ARGUMENT : AT_OK;
 }
 
+/* A rule that this version does not take collects nothing: data is kept rather than lost. */
+static void rule_parse(struct at_catalog_slot *slot, struct at_family *family)
+{
+    struct at_gc_rule *rule = AT_ARENA_NEW(&slot->arena, struct at_gc_rule);
+
+    if (at_gc_rule_parse(family->gc_rule, &slot->arena, rule, NULL) != AT_OK)
+        *rule = (struct at_gc_rule){.kind = AT_GC_NEVER};
+    family->rule = rule;
+}
+
 /* Of a oneof's members the last one counts, as everywhere in protobuf. */
-static bool type_parse(struct at_slice type, enum at_family_type *ret_type)
+static bool type_parse(struct at_slice type, struct at_family *ret_family)
 {
     struct at_pb_field field;
     bool bad = false;
 
-    *ret_type = AT_FAMILY_PLAIN;
+    ret_family->type = AT_FAMILY_PLAIN;
     while (at_pb_next(&type, &field, &bad)) {
         if (field.type != AT_PB_BYTES || field.number != TYPE_AGGREGATE)
-            *ret_type = AT_FAMILY_PLAIN;
-        else if (!aggregate_parse(field.bytes, ret_type))
+            ret_family->type = AT_FAMILY_PLAIN;
+        else if (!aggregate_parse(field.bytes, ret_family))
             return false;
     }
     return !bad;
 }
 
-static bool aggregate_parse(struct at_slice aggregate, enum at_family_type *ret_type)
+static bool aggregate_parse(struct at_slice aggregate, struct at_family *ret_family)
 {
     struct at_pb_field field;
     bool bad = false;
 
-    *ret_type = AT_FAMILY_PLAIN;
+    ret_family->type = AT_FAMILY_PLAIN;
+    ret_family->input = AT_FAMILY_INPUT_ANY;
     while (at_pb_next(&aggregate, &field, &bad)) {
         if (field.number == AGGREGATE_SUM)
-            *ret_type = AT_FAMILY_SUM;
+            ret_family->type = AT_FAMILY_SUM;
         else if (field.number == AGGREGATE_HLL)
-            *ret_type = AT_FAMILY_HLL;
+            ret_family->type = AT_FAMILY_HLL;
         else if (field.number == AGGREGATE_MAX)
-            *ret_type = AT_FAMILY_MAX;
+            ret_family->type = AT_FAMILY_MAX;
         else if (field.number == AGGREGATE_MIN)
-            *ret_type = AT_FAMILY_MIN;
+            ret_family->type = AT_FAMILY_MIN;
+        else if (field.number == AGGREGATE_INPUT && field.type == AT_PB_BYTES &&
+                 !input_parse(field.bytes, &ret_family->input))
+            return false;
+    }
+    if (ret_family->type != AT_FAMILY_HLL)
+        ret_family->input = AT_FAMILY_INPUT_INT;
+    return !bad;
+}
+
+/* A type that is none of these is given as raw bytes, in the caller's encoding. */
+static bool input_parse(struct at_slice type, enum at_family_input *ret_input)
+{
+    struct at_pb_field field;
+    bool bad = false;
+
+    *ret_input = AT_FAMILY_INPUT_ANY;
+    while (at_pb_next(&type, &field, &bad)) {
+        if (field.number == TYPE_BYTES)
+            *ret_input = AT_FAMILY_INPUT_BYTES;
+        else if (field.number == TYPE_STRING)
+            *ret_input = AT_FAMILY_INPUT_STRING;
+        else if (field.number == TYPE_INT64)
+            *ret_input = AT_FAMILY_INPUT_INT;
+        else
+            *ret_input = AT_FAMILY_INPUT_ANY;
     }
     return !bad;
 }

@@ -1,8 +1,8 @@
 /* catalog_slot.h: all records of one table (its own and its families'), or of one profile. PURE.
  *
- * The unit that versions of a catalog share: sealed slots never change but for a plain count of
- * references, which only the thread that makes and frees catalogs touches. A slot that is not
- * sealed belongs to the one catalog that is being made. */
+ * The unit that versions of a catalog share: sealed slots never change but for their count of
+ * references, which is counted atomically, as the last holder of an old version may be any thread.
+ * A slot that is not sealed belongs to the one catalog that is being made. */
 #ifndef ATOLL_CLUSTER_MODEL_CATALOG_SLOT_H
 #define ATOLL_CLUSTER_MODEL_CATALOG_SLOT_H
 

@@ -160,18 +160,17 @@ bool at_gc_rule_condemns(const struct at_gc_rule *rule,
     return !any;
 }
 
-/* kept_micros_max: the longest that a cell can be safe from the rule; INT64_MAX is for ever.
- * Versions keep the newest cell for ever. */
-static int64_t kept_micros_max(const struct at_gc_rule *rule)
+/* Versions keep the newest cell for ever. */
+int64_t at_gc_rule_kept_micros_max(const struct at_gc_rule *rule)
 {
     if (rule->kind == AT_GC_MAX_AGE)
         return rule->age_micros_max;
     if (rule->kind != AT_GC_UNION && rule->kind != AT_GC_INTERSECTION)
         return INT64_MAX;
 
-    int64_t kept = kept_micros_max(&rule->rules[0]);
+    int64_t kept = at_gc_rule_kept_micros_max(&rule->rules[0]);
     for (uint32_t i = 1; i < rule->rule_count; i++) {
-        int64_t other = kept_micros_max(&rule->rules[i]);
+        int64_t other = at_gc_rule_kept_micros_max(&rule->rules[i]);
         if (rule->kind == AT_GC_UNION ? other < kept : other > kept)
             kept = other;
     }
@@ -189,5 +188,6 @@ static bool counts_versions(const struct at_gc_rule *rule)
 
 bool at_gc_rule_relaxes_age(const struct at_gc_rule *from, const struct at_gc_rule *to)
 {
-    return !counts_versions(from) && kept_micros_max(from) < kept_micros_max(to);
+    return !counts_versions(from) &&
+           at_gc_rule_kept_micros_max(from) < at_gc_rule_kept_micros_max(to);
 }

@@ -32,6 +32,10 @@ bool at_gc_rule_condemns(const struct at_gc_rule *rule,
                          int64_t timestamp_micros,
                          int64_t now_micros);
 
+/* at_gc_rule_kept_micros_max: the longest that a cell can be safe from the rule, INT64_MAX for
+ * ever. An older cell is condemned by its age alone, whatever other versions there are. */
+int64_t at_gc_rule_kept_micros_max(const struct at_gc_rule *rule);
+
 /* at_gc_rule_relaxes_age: `from` is purely by age and `to` keeps cells longer, or for ever. */
 bool at_gc_rule_relaxes_age(const struct at_gc_rule *from, const struct at_gc_rule *to);
 

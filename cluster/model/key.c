@@ -8,12 +8,13 @@
  * encoding is one memcpy and decoding borrows. at_key_encode measures, reserves once and then
  * writes without checks.
  *
- * What follows 00 is the kind: 01 sorts a marker before the 02 of what it covers, 03 is a seek
- * target behind both, FF is an escape and so a longer row (or qualifier). */
+ * What follows 00 is the kind: 01 sorts a marker before the 02 and 03 of what it covers, 04 is a
+ * seek target behind them, FF is an escape and so a longer row (or qualifier). */
 
 #define END_MARKER 0x01
 #define END_CELL 0x02
-#define END_AFTER 0x03
+#define END_PARTIAL 0x03
+#define END_AFTER 0x04
 #define ESCAPED 0xff
 #define END_BYTES 2
 
@@ -25,6 +26,8 @@ static uint8_t *put_prefix(uint8_t *p, uint32_t table, uint32_t family);
 static uint8_t *put_escaped(uint8_t *p, struct at_slice s, size_t len);
 static uint8_t *put_end(uint8_t *p, uint8_t kind);
 static uint8_t *put_stamp(uint8_t *p, struct at_stamp stamp);
+static enum at_code
+put_version_end(struct at_buf *out, uint8_t kind, int64_t timestamp_micros, struct at_stamp stamp);
 static const uint8_t *find_end(const uint8_t *p, const uint8_t *end, bool *ret_escaped);
 static struct at_slice unescape(const uint8_t *p, const uint8_t *end, struct at_buf *scratch);
 static enum at_code unescaped(const uint8_t *p,
@@ -39,12 +42,13 @@ static enum at_code seek_column(struct at_buf *out,
 
 enum at_code at_key_encode(const struct at_key *key, struct at_buf *out)
 {
-    bool column = key->kind == AT_KEY_CELL || key->kind == AT_KEY_COLUMN_MARKER;
+    bool version = key->kind == AT_KEY_CELL || key->kind == AT_KEY_PARTIAL;
+    bool column = version || key->kind == AT_KEY_COLUMN_MARKER;
     size_t row_len = escaped_len(key->row);
     size_t qualifier_len = column ? escaped_len(key->qualifier) : 0;
 
     AT_ASSERT((key->kind == AT_KEY_ROW_MARKER) == (key->family == 0));
-    AT_ASSERT(key->kind != AT_KEY_CELL || key->timestamp_micros >= 0);
+    AT_ASSERT(!version || key->timestamp_micros >= 0);
     AT_TRY(at_buf_reserve(out, AT_KEY_PREFIX_BYTES + row_len + END_BYTES + qualifier_len +
                                    CELL_TAIL_BYTES));
     uint8_t *p = out->data + out->len;
@@ -54,8 +58,8 @@ enum at_code at_key_encode(const struct at_key *key, struct at_buf *out)
         p = put_end(p, END_CELL);
         p = put_escaped(p, key->qualifier, qualifier_len);
     }
-    if (key->kind == AT_KEY_CELL) {
-        p = put_end(p, END_CELL);
+    if (version) {
+        p = put_end(p, key->kind == AT_KEY_CELL ? END_CELL : END_PARTIAL);
         at_put_be64(p, ~(uint64_t)key->timestamp_micros);
         p += 8;
     } else {
@@ -98,9 +102,21 @@ enum at_code at_key_put_qualifier(struct at_buf *out, struct at_slice qualifier)
 enum at_code
 at_key_put_cell_end(struct at_buf *out, int64_t timestamp_micros, struct at_stamp stamp)
 {
+    return put_version_end(out, END_CELL, timestamp_micros, stamp);
+}
+
+enum at_code
+at_key_put_partial_end(struct at_buf *out, int64_t timestamp_micros, struct at_stamp stamp)
+{
+    return put_version_end(out, END_PARTIAL, timestamp_micros, stamp);
+}
+
+static enum at_code
+put_version_end(struct at_buf *out, uint8_t kind, int64_t timestamp_micros, struct at_stamp stamp)
+{
     AT_ASSERT(timestamp_micros >= 0);
     AT_TRY(at_buf_reserve(out, CELL_TAIL_BYTES));
-    uint8_t *p = put_end(out->data + out->len, END_CELL);
+    uint8_t *p = put_end(out->data + out->len, kind);
     at_put_be64(p, ~(uint64_t)timestamp_micros);
     put_stamp(p + 8, stamp);
     out->len += CELL_TAIL_BYTES;
@@ -148,13 +164,14 @@ enum at_code at_key_decode(struct at_slice stored, struct at_buf *scratch, struc
         AT_TRY(unescaped(p, qualifier_end, stored, scratch, &ret_key->qualifier));
 
     size_t tail = (size_t)(end - qualifier_end);
-    if (qualifier_end[1] == END_CELL && tail == CELL_TAIL_BYTES) {
-        ret_key->kind = AT_KEY_CELL;
+    uint8_t kind = qualifier_end[1];
+    if ((kind == END_CELL || kind == END_PARTIAL) && tail == CELL_TAIL_BYTES) {
+        ret_key->kind = kind == END_CELL ? AT_KEY_CELL : AT_KEY_PARTIAL;
         ret_key->timestamp_micros = (int64_t)~at_get_be64(qualifier_end + END_BYTES);
         ret_key->stamp = get_stamp(qualifier_end + END_BYTES + 8);
         return ret_key->timestamp_micros >= 0 ? AT_OK : AT_DATA_LOSS;
     }
-    if (qualifier_end[1] != END_MARKER || tail != MARKER_TAIL_BYTES)
+    if (kind != END_MARKER || tail != MARKER_TAIL_BYTES)
         return AT_DATA_LOSS;
     ret_key->kind = AT_KEY_COLUMN_MARKER;
     ret_key->timestamp_micros = 0;

@@ -1,16 +1,22 @@
 /* key.h: the keys of stored cells and delete markers. PURE.
  *
- *   cell            table(4) family(4) esc(row) 00 02 esc(qualifier) 00 02 ~timestamp(8) ~hlc(8)
- * ~origin(4) column marker   table(4) family(4) esc(row) 00 02 esc(qualifier) 00 01 ~hlc(8)
- * ~origin(4)   value: start(8) end(8) family marker   table(4) family(4) esc(row) 00 01 ~hlc(8)
- * ~origin(4) row marker      table(4) 00000000  esc(row) 00 01 ~hlc(8) ~origin(4) (family-less:
- * hides families not yet known)
+ *   cell            table(4) family(4) esc(row) 00 02 esc(qualifier) 00 02 ~timestamp(8) ~stamp(12)
+ *   partial         table(4) family(4) esc(row) 00 02 esc(qualifier) 00 03 ~timestamp(8) ~stamp(12)
+ *   column marker   table(4) family(4) esc(row) 00 02 esc(qualifier) 00 01 ~stamp(12)
+ *                   its value: start(8) end(8)
+ *   family marker   table(4) family(4) esc(row) 00 01 ~stamp(12)
+ *   row marker      table(4) 00000000  esc(row) 00 01 ~stamp(12)   family-less: it also hides
+ *                   families that are not known yet
+ *
+ * A stamp is hlc(8) origin(4). A partial is what an add or a merge left in a column of an aggregate
+ * family; a cell is what a set left. Which of the two counts is decided by the family's type when
+ * it is read: the other kind is kept and hidden, as clusters may learn the type after the data.
  *
  * Integers are big-endian, ~ is the complement, so newer sorts first; esc writes a byte 00 as 00
  * FF. The two bytes behind esc(...) end it below every continuation and carry the kind, so byte
  * order of keys is: rows in unsigned byte order; in a row the markers before what they cover;
- * columns in byte order; newest timestamp first; highest stamp first. Rows and tables that are
- * prefixes of each other never mix.
+ * columns in byte order; cells before partials; newest timestamp first; highest stamp first. Rows
+ * and tables that are prefixes of each other never mix.
  *
  * Table and family ids are local to a cluster; 0 is no family. */
 #ifndef ATOLL_CLUSTER_MODEL_KEY_H
@@ -27,15 +33,21 @@
     (AT_KEY_PREFIX_BYTES + 2 * AT_ROW_KEY_BYTES_MAX + 2 + 2 * AT_QUALIFIER_BYTES_MAX + 2 + 8 + \
      AT_KEY_STAMP_BYTES)
 
-enum at_key_kind { AT_KEY_ROW_MARKER, AT_KEY_FAMILY_MARKER, AT_KEY_COLUMN_MARKER, AT_KEY_CELL };
+enum at_key_kind {
+    AT_KEY_ROW_MARKER,
+    AT_KEY_FAMILY_MARKER,
+    AT_KEY_COLUMN_MARKER,
+    AT_KEY_CELL,
+    AT_KEY_PARTIAL,
+};
 
 struct at_key {
     enum at_key_kind kind;
     uint32_t table;
     uint32_t family;
     struct at_slice row;       /* unescaped */
-    struct at_slice qualifier; /* unescaped; CELL and COLUMN_MARKER */
-    int64_t timestamp_micros;  /* CELL */
+    struct at_slice qualifier; /* unescaped; CELL, PARTIAL and COLUMN_MARKER */
+    int64_t timestamp_micros;  /* CELL and PARTIAL */
     struct at_stamp stamp;
 };
 
@@ -52,6 +64,8 @@ AT_MUST_USE enum at_code at_key_put_marker_end(struct at_buf *out, struct at_sta
 AT_MUST_USE enum at_code at_key_put_qualifier(struct at_buf *out, struct at_slice qualifier);
 AT_MUST_USE enum at_code
 at_key_put_cell_end(struct at_buf *out, int64_t timestamp_micros, struct at_stamp stamp);
+AT_MUST_USE enum at_code
+at_key_put_partial_end(struct at_buf *out, int64_t timestamp_micros, struct at_stamp stamp);
 
 /* at_key_decode reads a stored key. Row and qualifier borrow `stored` unless they hold escapes;
  * then they are unescaped into `scratch` (cleared by each call). DATA_LOSS when it is not a key. */

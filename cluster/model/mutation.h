@@ -16,6 +16,9 @@ enum at_mutation_kind {
 };
 #define AT_MUTATION_KIND_COUNT 6
 
+/* What an add or a merge was given, as the request says it. */
+enum at_input { AT_INPUT_RAW, AT_INPUT_INT, AT_INPUT_BYTES, AT_INPUT_STRING };
+
 #define AT_TIMESTAMP_SERVER INT64_C(-1)
 
 /* Slices borrow from the request (or from the log entry it was decoded from). */
@@ -28,6 +31,7 @@ struct at_mutation {
     int64_t start_micros;     /* DELETE_COLUMN: [start, end), 0 is open */
     int64_t end_micros;
     struct at_slice value;
+    enum at_input input; /* ADD, MERGE; not logged */
 };
 
 /* at_mutation_check applies the limits and forms of the API to element `index` of a mutation list.

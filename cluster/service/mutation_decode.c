@@ -162,26 +162,30 @@ decode_one(const struct element *e, struct at_mutation *out, struct at_error *re
     }
 }
 
-/* Returns false when the value is none that can be taken as bytes. */
+/* Returns false when the value is of no kind that can be added. */
 static bool
-value_bytes(const Google__Bigtable__V2__Value *v, struct at_arena *arena, struct at_slice *ret)
+take_input(const Google__Bigtable__V2__Value *v, struct at_arena *arena, struct at_mutation *out)
 {
     if (!v)
         return false;
     switch ((int)v->kind_case) {
     case GOOGLE__BIGTABLE__V2__VALUE__KIND_RAW_VALUE:
-        *ret = at_proto_bytes(v->raw_value);
+        out->input = AT_INPUT_RAW;
+        out->value = at_proto_bytes(v->raw_value);
         return true;
     case GOOGLE__BIGTABLE__V2__VALUE__KIND_BYTES_VALUE:
-        *ret = at_proto_bytes(v->bytes_value);
+        out->input = AT_INPUT_BYTES;
+        out->value = at_proto_bytes(v->bytes_value);
         return true;
     case GOOGLE__BIGTABLE__V2__VALUE__KIND_STRING_VALUE:
-        *ret = at_slice_cstr(v->string_value);
+        out->input = AT_INPUT_STRING;
+        out->value = at_slice_cstr(v->string_value);
         return true;
     case GOOGLE__BIGTABLE__V2__VALUE__KIND_INT_VALUE: {
         uint8_t *bytes = at_arena_alloc_raw(arena, 8);
         at_put_be64(bytes, (uint64_t)v->int_value);
-        *ret = at_slice_make(bytes, 8);
+        out->input = AT_INPUT_INT;
+        out->value = at_slice_make(bytes, 8);
         return true;
     }
     default:
@@ -215,7 +219,7 @@ static enum at_code decode_add(const struct element *e,
     out->kind = AT_MUTATION_ADD;
     out->family = at_slice_cstr(add->family_name);
     AT_TRY(decode_cell_values(e, add->column_qualifier, add->timestamp, out, reterr));
-    if (!value_bytes(add->input, e->arena, &out->value))
+    if (!take_input(add->input, e->arena, out))
         return REFUSE(reterr, AT_INVALID_ARGUMENT, e->index, "%s",
                       "input must be an int_value, raw_value, bytes_value or string_value");
     return AT_OK;
@@ -231,7 +235,7 @@ static enum at_code decode_merge(const struct element *e,
     AT_TRY(decode_cell_values(e, merge->column_qualifier, merge->timestamp, out, reterr));
     if (merge->input && merge->input->kind_case == GOOGLE__BIGTABLE__V2__VALUE__KIND__NOT_SET)
         return AT_OK; /* NULL: no bytes, merging nothing */
-    if (!value_bytes(merge->input, e->arena, &out->value))
+    if (!take_input(merge->input, e->arena, out))
         return REFUSE(reterr, AT_INVALID_ARGUMENT, e->index, "%s",
                       "input must be a raw_value, bytes_value, string_value or int_value");
     return AT_OK;

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "cluster/tablet/fold.h"
 
 /* The hot path. A row operation is looked at twice: first everything that can refuse it, then
  * everything it does, so that a refused one leaves nothing behind.
@@ -10,17 +11,20 @@
  * Keys are built in one buffer: prefix and row stay as long as the family does, then each mutation
  * puts its qualifier and end behind them. */
 
-#define SUM_BYTES 8
-
 struct family_cache {
     struct at_slice name;
     const struct at_family *family;
 };
 
-static enum at_code resolve_mutation(const struct at_family *family,
+static enum at_code resolve_mutation(struct writer *w,
+                                     const struct at_family *family,
                                      struct at_mutation *m,
                                      int64_t server_micros,
                                      struct at_error *reterr);
+static bool state_fits(const struct at_family *family, const struct at_mutation *m);
+static bool input_fits(const struct at_family *family, const struct at_mutation *m);
+static const char *wanted_input(const struct at_family *family, enum at_mutation_kind kind);
+static void make_partial(struct writer *w, const struct at_family *family, struct at_mutation *m);
 static enum at_code
 check_type(const struct at_family *family, const struct at_mutation *m, struct at_error *reterr);
 static int64_t cut(int64_t micros, int64_t granularity);
@@ -54,6 +58,7 @@ enum at_code row_resolve(struct writer *w,
     int64_t server = cut(now_micros, table->fields.granularity_micros);
 
     row_reserve_ids(w, row->mutation_count);
+    at_arena_reset(&w->arena);
     for (uint32_t i = 0; i < row->mutation_count; i++) {
         struct at_mutation *m = &row->mutations[i];
         if (m->kind == AT_MUTATION_DELETE_ROW) {
@@ -66,7 +71,7 @@ enum at_code row_resolve(struct writer *w,
         }
         if (cache.family == NULL)
             return row_no_family(row->row, full_name, reterr);
-        AT_TRY(resolve_mutation(cache.family, m, server, reterr));
+        AT_TRY(resolve_mutation(w, cache.family, m, server, reterr));
         w->family_ids[i] = cache.family->id;
     }
     return AT_OK;
@@ -150,7 +155,8 @@ void row_reserve_ids(struct writer *w, uint32_t count)
     w->family_ids_cap = cap;
 }
 
-static enum at_code resolve_mutation(const struct at_family *family,
+static enum at_code resolve_mutation(struct writer *w,
+                                     const struct at_family *family,
                                      struct at_mutation *m,
                                      int64_t server_micros,
                                      struct at_error *reterr)
@@ -172,7 +178,22 @@ static enum at_code resolve_mutation(const struct at_family *family,
         return at_fail(reterr, AT_INVALID_ARGUMENT, "Timestamps must be >= -1");
     if (m->kind == AT_MUTATION_SET && family->type == AT_FAMILY_PLAIN)
         return AT_OK;
-    return check_type(family, m, reterr);
+    AT_TRY(check_type(family, m, reterr));
+    if (family->type == AT_FAMILY_HLL && m->kind == AT_MUTATION_ADD)
+        make_partial(w, family, m);
+    return AT_OK;
+}
+
+/* What is logged and stored is the sketch of the one value: a cluster that does not know the family
+ * yet can keep it as it is. It lives until the next row. */
+static void make_partial(struct writer *w, const struct at_family *family, struct at_mutation *m)
+{
+    uint8_t *state = at_arena_alloc_raw(&w->arena, AT_HLL_ONE_BYTES);
+
+    AT_ASSERT(family->type == AT_FAMILY_HLL);
+    at_hll_one(m->value, state);
+    m->value = at_slice_make(state, AT_HLL_ONE_BYTES);
+    m->kind = AT_MUTATION_MERGE;
 }
 
 static enum at_code
@@ -187,15 +208,55 @@ check_type(const struct at_family *family, const struct at_mutation *m, struct a
                        "%s is only allowed in an aggregate family, and '%.*s' is none",
                        m->kind == AT_MUTATION_ADD ? "AddToCell" : "MergeToCell",
                        AT_SLICE_ARG(family->name));
-    if (family->type == AT_FAMILY_HLL)
-        return at_fail(reterr, AT_UNIMPLEMENTED,
-                       "adding to the HyperLogLog family '%.*s' is not supported",
-                       AT_SLICE_ARG(family->name));
-    if (m->value.len != SUM_BYTES && !(m->kind == AT_MUTATION_MERGE && m->value.len == 0))
-        return at_fail(reterr, AT_INVALID_ARGUMENT,
-                       "the input of the aggregate family '%.*s' must be a 64-bit integer",
-                       AT_SLICE_ARG(family->name));
-    return AT_OK;
+    if (m->kind == AT_MUTATION_MERGE && m->value.len == 0)
+        return AT_OK; /* merging nothing */
+    if (m->kind == AT_MUTATION_MERGE ? state_fits(family, m) : input_fits(family, m))
+        return AT_OK;
+    return at_fail(reterr, AT_INVALID_ARGUMENT,
+                   "the input of %s in the aggregate family '%.*s' must be %s",
+                   m->kind == AT_MUTATION_ADD ? "AddToCell" : "MergeToCell",
+                   AT_SLICE_ARG(family->name), wanted_input(family, m->kind));
+}
+
+static bool state_fits(const struct at_family *family, const struct at_mutation *m)
+{
+    bool state =
+        family->type == AT_FAMILY_HLL ? m->input == AT_INPUT_BYTES : m->input == AT_INPUT_INT;
+
+    return (state || m->input == AT_INPUT_RAW) && at_fold_fits(family->type, m->value);
+}
+
+static bool input_fits(const struct at_family *family, const struct at_mutation *m)
+{
+    bool raw = m->input == AT_INPUT_RAW;
+
+    switch (family->input) {
+    case AT_FAMILY_INPUT_ANY:
+        return true;
+    case AT_FAMILY_INPUT_INT:
+        return m->input == AT_INPUT_INT || (raw && m->value.len == AT_FOLD_INT_BYTES);
+    case AT_FAMILY_INPUT_BYTES:
+        return raw || m->input == AT_INPUT_BYTES;
+    case AT_FAMILY_INPUT_STRING:
+        break;
+    }
+    return raw || m->input == AT_INPUT_STRING;
+}
+
+static const char *wanted_input(const struct at_family *family, enum at_mutation_kind kind)
+{
+    if (kind == AT_MUTATION_MERGE && family->type == AT_FAMILY_HLL)
+        return "the state of a unique count";
+    switch (family->input) {
+    case AT_FAMILY_INPUT_ANY:
+    case AT_FAMILY_INPUT_INT:
+        break;
+    case AT_FAMILY_INPUT_BYTES:
+        return "bytes";
+    case AT_FAMILY_INPUT_STRING:
+        return "a string";
+    }
+    return "a 64-bit integer";
 }
 
 static int64_t cut(int64_t micros, int64_t granularity)
@@ -213,10 +274,13 @@ put_mutation(struct writer *w, const struct at_mutation *m, size_t row_len, stru
     AT_ASSERT(w->key.len == row_len);
     switch (m->kind) {
     case AT_MUTATION_SET:
+        must(at_key_put_qualifier(&w->key, m->qualifier));
+        must(at_key_put_cell_end(&w->key, m->timestamp_micros, stamp));
+        break;
     case AT_MUTATION_ADD:
     case AT_MUTATION_MERGE:
         must(at_key_put_qualifier(&w->key, m->qualifier));
-        must(at_key_put_cell_end(&w->key, m->timestamp_micros, stamp));
+        must(at_key_put_partial_end(&w->key, m->timestamp_micros, stamp));
         break;
     case AT_MUTATION_DELETE_COLUMN:
         must(at_key_put_qualifier(&w->key, m->qualifier));

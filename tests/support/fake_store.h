@@ -272,13 +272,14 @@ struct fake_cell {
     int64_t timestamp_micros;
     uint64_t hlc;
     struct at_slice value;
+    bool partial; /* left by an add, not by a set */
 };
 
 static FAKE_UNUSED void
 fake_put_cell(struct at_store *store, const char *table, const struct fake_cell *cell)
 {
     struct at_key key = {
-        .kind = AT_KEY_CELL,
+        .kind = cell->partial ? AT_KEY_PARTIAL : AT_KEY_CELL,
         .table = fake_id(store, table),
         .family = fake_family_of(store, table, cell->family),
         .row = cell->row,

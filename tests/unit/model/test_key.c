@@ -18,7 +18,7 @@ struct sample {
 /* Bytes that are special to the encoding, and short strings, so that prefixes are common. */
 static struct at_slice random_bytes(struct at_prng *p, uint8_t *to, size_t len_min)
 {
-    static const uint8_t alphabet[] = {0x00, 0x01, 0x02, 0x03, 0xfe, 0xff, '#', 'a'};
+    static const uint8_t alphabet[] = {0x00, 0x01, 0x02, 0x03, 0x04, 0xfe, 0xff, '#', 'a'};
     size_t len = len_min + at_prng_below(p, 5);
 
     for (size_t i = 0; i < len; i++)
@@ -38,7 +38,7 @@ static void random_sample(struct at_prng *p, struct sample *s)
 {
     struct at_key *k = &s->key;
 
-    k->kind = (enum at_key_kind)at_prng_below(p, 4);
+    k->kind = (enum at_key_kind)at_prng_below(p, 5);
     k->table = (uint32_t)at_prng_below(p, 3);
     k->family = k->kind == AT_KEY_ROW_MARKER ? 0 : (uint32_t)(1 + at_prng_below(p, 2));
     k->row = random_bytes(p, s->row, 1);
@@ -60,6 +60,16 @@ static void encode(struct sample *s)
     at_buf_deinit(&b);
 }
 
+static bool is_version(enum at_key_kind kind)
+{
+    return kind == AT_KEY_CELL || kind == AT_KEY_PARTIAL;
+}
+
+static bool of_column(enum at_key_kind kind)
+{
+    return kind == AT_KEY_COLUMN_MARKER || is_version(kind);
+}
+
 static int cmp_u64(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;
@@ -75,14 +85,14 @@ static int meaning_cmp(const struct at_key *a, const struct at_key *b)
     if (c == 0)
         c = at_slice_cmp(a->row, b->row);
     if (c == 0) {
-        bool a_column = a->kind == AT_KEY_COLUMN_MARKER || a->kind == AT_KEY_CELL;
-        bool b_column = b->kind == AT_KEY_COLUMN_MARKER || b->kind == AT_KEY_CELL;
+        bool a_column = of_column(a->kind);
+        bool b_column = of_column(b->kind);
         c = cmp_u64(a_column, b_column);
         if (c == 0 && a_column) {
             c = at_slice_cmp(a->qualifier, b->qualifier);
             if (c == 0)
-                c = cmp_u64(a->kind == AT_KEY_CELL, b->kind == AT_KEY_CELL);
-            if (c == 0 && a->kind == AT_KEY_CELL)
+                c = cmp_u64(a->kind, b->kind);
+            if (c == 0 && is_version(a->kind))
                 c = cmp_u64((uint64_t)b->timestamp_micros, (uint64_t)a->timestamp_micros);
         }
     }
@@ -139,9 +149,9 @@ static void every_key_decodes_to_what_was_encoded(void **state)
         assert_int_equal(got.table, s.key.table);
         assert_int_equal(got.family, s.key.family);
         assert_true(at_slice_eq(got.row, s.key.row));
-        bool column = got.kind == AT_KEY_CELL || got.kind == AT_KEY_COLUMN_MARKER;
+        bool column = of_column(got.kind);
         assert_true(at_slice_eq(got.qualifier, column ? s.key.qualifier : at_slice_make(NULL, 0)));
-        if (got.kind == AT_KEY_CELL)
+        if (is_version(got.kind))
             assert_int_equal(got.timestamp_micros, s.key.timestamp_micros);
         assert_int_equal(at_stamp_cmp(got.stamp, s.key.stamp), 0);
     }
@@ -185,10 +195,13 @@ static void encoding_in_parts_gives_the_same_bytes(void **state)
         encode(&s);
         at_buf_clear(&b);
         assert_int_equal(at_key_put_row(&b, s.key.table, s.key.family, s.key.row), AT_OK);
-        if (s.key.kind == AT_KEY_CELL || s.key.kind == AT_KEY_COLUMN_MARKER)
+        if (of_column(s.key.kind))
             assert_int_equal(at_key_put_qualifier(&b, s.key.qualifier), AT_OK);
         if (s.key.kind == AT_KEY_CELL)
             assert_int_equal(at_key_put_cell_end(&b, s.key.timestamp_micros, s.key.stamp), AT_OK);
+        else if (s.key.kind == AT_KEY_PARTIAL)
+            assert_int_equal(at_key_put_partial_end(&b, s.key.timestamp_micros, s.key.stamp),
+                             AT_OK);
         else
             assert_int_equal(at_key_put_marker_end(&b, s.key.stamp), AT_OK);
         assert_true(at_slice_eq(at_buf_slice(&b), at_slice_make(s.bytes, s.len)));
@@ -254,7 +267,7 @@ static void seeks_bracket_rows_columns_and_families_exactly(void **state)
         int family_cmp =
             cmp_u64((uint64_t)k->table << 32 | k->family, (uint64_t)table << 32 | family);
         int row_cmp = family_cmp ? family_cmp : at_slice_cmp(k->row, row);
-        bool column = k->kind == AT_KEY_CELL || k->kind == AT_KEY_COLUMN_MARKER;
+        bool column = of_column(k->kind);
         int column_cmp = row_cmp ? row_cmp : !column ? -1 : at_slice_cmp(k->qualifier, qualifier);
 
         assert_int_equal(at_key_seek_row(&b, table, family, at_slice_make(NULL, 0)), AT_OK);

@@ -195,6 +195,50 @@ static void a_row_delete_covers_families_it_does_not_know(void **state)
     assert_true(same(&w->a, &w->b));
 }
 
+/* Protocol rule 34: two clusters make one family, of different types, and write to it before they
+ * meet. The winner's kind shows, the other is kept and hidden, and no row becomes unreadable. */
+static void values_of_the_losing_type_are_kept_and_hidden(void **state)
+{
+    struct world *w = *state;
+
+    fx_make_table(&w->a);
+    fx_exchange(&w->a, &w->b);
+    assert_int_equal(fx_change(&w->a, "t", "n", FX_FIELDS(FX_SUM), true), AT_OK);
+    assert_int_equal(fx_add(&w->a, "r", "n", "q", 5), AT_OK);
+    assert_int_equal(fx_change(&w->a, "t", "o", FX_FIELDS(FX_SUM), true), AT_OK);
+    assert_int_equal(fx_add(&w->a, "r", "o", "q", 5), AT_OK);
+    w->b.wall_offset_ns = AT_S_NS; /* its records win */
+    assert_int_equal(fx_change(&w->b, "t", "n", NONE, true), AT_OK);
+    assert_int_equal(fx_set(&w->b, "r", "n", "q", 1000, "v"), AT_OK);
+    assert_int_equal(fx_change(&w->b, "t", "o", FX_FIELDS(FX_HLL), true), AT_OK);
+    w->b.wall_offset_ns = 0;
+    all_exchange(w);
+    fx_expect_rows(&w->a, "t", "r: n:q@1000=v|");
+    assert_true(same(&w->a, &w->b));
+    assert_true(same(&w->a, &w->c));
+    assert_int_equal(fx_add(&w->a, "r", "n", "q", 1), AT_INVALID_ARGUMENT);
+}
+
+/* Partials of one value go in any order, each perhaps twice. */
+static void unique_counts_agree_everywhere(void **state)
+{
+    struct world *w = *state;
+
+    fx_make_table(&w->a);
+    assert_int_equal(fx_change(&w->a, "t", "h", FX_FIELDS(FX_HLL), true), AT_OK);
+    all_exchange(w);
+    for (int64_t i = 0; i < 20; i++) {
+        assert_int_equal(fx_add(&w->a, "r", "h", "q", i), AT_OK);
+        assert_int_equal(fx_add(&w->b, "r", "h", "q", i * 2), AT_OK);
+        assert_int_equal(fx_add(&w->c, "r", "h", "q", i * 3), AT_OK);
+        if (i % 5 == 0)
+            fx_exchange(&w->a, &w->c);
+    }
+    all_exchange(w);
+    assert_true(same(&w->a, &w->b));
+    assert_true(same(&w->a, &w->c));
+}
+
 /* A19: a drop and a rewrite, applied in any order. */
 static void a_drop_hides_what_is_older_and_nothing_else(void **state)
 {
@@ -442,6 +486,8 @@ int main(void)
         APPLY_TEST(data_ahead_of_its_schema_is_kept_invisible),
         APPLY_TEST(a_table_that_is_not_known_at_all_is_kept_invisible),
         APPLY_TEST(a_row_delete_covers_families_it_does_not_know),
+        APPLY_TEST(values_of_the_losing_type_are_kept_and_hidden),
+        APPLY_TEST(unique_counts_agree_everywhere),
         APPLY_TEST(a_drop_hides_what_is_older_and_nothing_else),
         APPLY_TEST(writes_to_a_dead_generation_are_discarded_and_move_the_position),
         APPLY_TEST(the_same_table_made_on_two_sides_is_one),

@@ -111,12 +111,12 @@ static void every_difference_shows(void **state)
 static void every_part_of_a_cell_counts(void **state)
 {
     static const struct fake_cell cells[] = {
-        {"f", AT_LIT_INIT("r"), AT_LIT_INIT("q"), 1, 5, AT_LIT_INIT("v")},
-        {"g", AT_LIT_INIT("r"), AT_LIT_INIT("q"), 1, 5, AT_LIT_INIT("v")},
-        {"f", AT_LIT_INIT("s"), AT_LIT_INIT("q"), 1, 5, AT_LIT_INIT("v")},
-        {"f", AT_LIT_INIT("r"), AT_LIT_INIT("p"), 1, 5, AT_LIT_INIT("v")},
-        {"f", AT_LIT_INIT("r"), AT_LIT_INIT("q"), 2, 5, AT_LIT_INIT("v")},
-        {"f", AT_LIT_INIT("r"), AT_LIT_INIT("q"), 1, 5, AT_LIT_INIT("w")},
+        {"f", AT_LIT_INIT("r"), AT_LIT_INIT("q"), 1, 5, AT_LIT_INIT("v"), false},
+        {"g", AT_LIT_INIT("r"), AT_LIT_INIT("q"), 1, 5, AT_LIT_INIT("v"), false},
+        {"f", AT_LIT_INIT("s"), AT_LIT_INIT("q"), 1, 5, AT_LIT_INIT("v"), false},
+        {"f", AT_LIT_INIT("r"), AT_LIT_INIT("p"), 1, 5, AT_LIT_INIT("v"), false},
+        {"f", AT_LIT_INIT("r"), AT_LIT_INIT("q"), 2, 5, AT_LIT_INIT("v"), false},
+        {"f", AT_LIT_INIT("r"), AT_LIT_INIT("q"), 1, 5, AT_LIT_INIT("w"), false},
     };
     struct at_digest digests[6];
 

@@ -46,6 +46,7 @@ static void put(struct fixture *f, const char *family, const char *q, int64_t ts
         .timestamp_micros = ts,
         .hlc = 5,
         .value = at_slice_make(v, 8),
+        .partial = strcmp(family, "sum") == 0,
     };
 
     fake_put_cell(f->store, "t", &cell);
@@ -151,14 +152,74 @@ static void skipping_a_folded_column_keeps_the_next(void **state)
     assert_string_equal(next(f), "end");
 }
 
+/* What a peer put there that took the family for one of the other type. */
+static void hides_what_is_of_the_other_kind(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_cell foreign = {
+        .family = "f",
+        .row = AT_LIT("r"),
+        .qualifier = AT_LIT("a"),
+        .timestamp_micros = 1,
+        .hlc = 6,
+        .value = AT_LIT("\0\0\0\0\0\0\0\1"),
+        .partial = true,
+    };
+
+    put(f, "f", "a", 1, "12345678");
+    put(f, "f", "b", 1, "12345678");
+    fake_put_cell(f->store, "t", &foreign);
+    foreign.timestamp_micros = 9; /* only an add, and only a set */
+    fake_put_cell(f->store, "t", &foreign);
+    foreign.family = "sum";
+    foreign.partial = false;
+    fake_put_cell(f->store, "t", &foreign);
+    foreign.timestamp_micros = 2;
+    fake_put_cell(f->store, "t", &foreign);
+    put(f, "sum", "a", 2, "\0\0\0\0\0\0\0\1");
+    begin(f, "f", 0);
+    assert_string_equal(next(f), "a@1");
+    assert_true(at_slice_eq(f->reader.cell.value, AT_LIT("12345678")));
+    assert_string_equal(next(f), "b@1");
+    assert_string_equal(next(f), "end");
+    at_iter_close(&f->source.iter);
+    begin(f, "sum", 0);
+    assert_string_equal(next(f), "a@2");
+    assert_true(at_slice_eq(f->reader.cell.value, AT_LIT("\0\0\0\0\0\0\0\1")));
+    assert_string_equal(next(f), "end");
+}
+
+/* A sketch among sums, say: the rest still adds up. */
+static void hides_what_does_not_fit_the_type(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_cell foreign = {
+        .family = "sum",
+        .row = AT_LIT("r"),
+        .qualifier = AT_LIT("a"),
+        .timestamp_micros = 2,
+        .hlc = 6,
+        .value = AT_LIT("HLL\x01\x0e\x01"),
+        .partial = true,
+    };
+
+    put(f, "sum", "a", 2, "\0\0\0\0\0\0\0\1");
+    fake_put_cell(f->store, "t", &foreign);
+    foreign.timestamp_micros = 1;
+    fake_put_cell(f->store, "t", &foreign);
+    begin(f, "sum", 0);
+    assert_string_equal(next(f), "a@2");
+    assert_true(at_slice_eq(f->reader.cell.value, AT_LIT("\0\0\0\0\0\0\0\1")));
+    assert_string_equal(next(f), "end");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(shows_the_cells_of_the_row_only),
-        TEST(hides_a_row_below_its_stamp),
-        TEST(skipping_a_column_goes_to_the_next),
-        TEST(skipping_a_folded_column_keeps_the_next),
+        TEST(shows_the_cells_of_the_row_only),    TEST(hides_a_row_below_its_stamp),
+        TEST(skipping_a_column_goes_to_the_next), TEST(skipping_a_folded_column_keeps_the_next),
+        TEST(hides_what_is_of_the_other_kind),    TEST(hides_what_does_not_fit_the_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,6 +180,7 @@ static void model_op(struct model *m)
         .timestamp_micros = op->time,
         .hlc = op->hlc,
         .value = at_slice_make(bytes, 8),
+        .partial = op->kind == OP_SET && op->family == FAMILIES - 1,
     };
     at_put_be64(bytes, (uint64_t)op->value);
     if (op->kind == OP_SET)

@@ -1,3 +1,5 @@
+#include "base/escape.h"
+#include "cluster/model/hll.h"
 #include "support/test.h"
 
 #include "support/store_fixture.h"
@@ -178,10 +180,8 @@ static void aggregates_merge_and_refuse_sets(void **state)
     assert_int_equal(fx_change(f, "t", "sum", FX_FIELDS(FX_SUM), true), AT_OK);
     assert_int_equal(fx_change(f, "t", "max", FX_FIELDS(FX_MAX), true), AT_OK);
     assert_int_equal(fx_change(f, "t", "min", FX_FIELDS(FX_MIN), true), AT_OK);
-    assert_int_equal(fx_change(f, "t", "hll", FX_FIELDS(FX_HLL), true), AT_OK);
     assert_int_equal(fx_set(f, "r", "sum", "q", 1000, "abc"), AT_INVALID_ARGUMENT);
     assert_int_equal(fx_add(f, "r", "f", "q", 1), AT_INVALID_ARGUMENT);
-    assert_int_equal(fx_add(f, "r", "hll", "q", 1), AT_UNIMPLEMENTED);
     fx_expect_rows(f, "t", "");
 
     assert_int_equal(fx_add(f, "r", "sum", "q", 40), AT_OK);
@@ -208,6 +208,118 @@ static void aggregates_merge_and_refuse_sets(void **state)
     fx_expect_rows(f, "t",
                    "r: max:q@1000=%00%00%00%00%00%00%00%09 min:q@1000=%00%00%00%00%00%00%00%03 "
                    "sum:q@1000=%00%00%00%00%00%00%00*|");
+}
+
+static enum at_code
+add_value(struct fx *f, const char *family, enum at_input input, struct at_slice v)
+{
+    struct at_mutation m = {.kind = AT_MUTATION_ADD,
+                            .family = fx_s(family),
+                            .qualifier = AT_LIT("q"),
+                            .timestamp_micros = 1000,
+                            .value = v,
+                            .input = input};
+
+    return fx_mutate(f, "r", &m, 1, NULL);
+}
+
+static enum at_code merge_value(struct fx *f, const char *family, struct at_slice v)
+{
+    struct at_mutation m = {.kind = AT_MUTATION_MERGE,
+                            .family = fx_s(family),
+                            .qualifier = AT_LIT("q"),
+                            .timestamp_micros = 1000,
+                            .value = v};
+
+    return fx_mutate(f, "r", &m, 1, NULL);
+}
+
+static void expect_sketch(struct fx *f, const struct at_hll *want)
+{
+    uint8_t bytes[AT_HLL_STATE_BYTES_MAX];
+    struct at_buf text AT_CLEANUP(at_buf_deinit);
+    size_t len = at_hll_encode(want, bytes);
+
+    at_buf_init(&text, AT_MIB);
+    assert_int_equal(at_buf_append(&text, AT_LIT("r: hll:q@1000=")), AT_OK);
+    assert_int_equal(at_escape_percent(&text, at_slice_make(bytes, len)), AT_OK);
+    assert_int_equal(at_buf_append(&text, AT_LIT("|")), AT_OK);
+    fx_expect_rows(f, "t", at_buf_cstr(&text));
+}
+
+static void a_unique_count_is_the_sketch_of_what_was_added(void **state)
+{
+    struct fx *f = *state;
+    struct at_hll want = {0};
+    uint8_t five[8] = {0, 0, 0, 0, 0, 0, 0, 5};
+    uint8_t one[AT_HLL_ONE_BYTES];
+
+    assert_int_equal(fx_change(f, "t", "hll", FX_FIELDS(FX_HLL), true), AT_OK);
+    for (int i = 0; i < 2; i++) { /* once more changes nothing */
+        assert_int_equal(add_value(f, "hll", AT_INPUT_INT, at_slice_make(five, 8)), AT_OK);
+        assert_int_equal(add_value(f, "hll", AT_INPUT_STRING, AT_LIT("six")), AT_OK);
+    }
+    at_hll_add(&want, at_slice_make(five, 8));
+    at_hll_add(&want, AT_LIT("six"));
+    assert_int_equal(at_hll_estimate(&want), 2);
+    expect_sketch(f, &want);
+
+    assert_int_equal(merge_value(f, "hll", at_slice_make(NULL, 0)), AT_OK); /* NULL */
+    expect_sketch(f, &want);
+    at_hll_one(AT_LIT("seven"), one);
+    assert_int_equal(merge_value(f, "hll", at_slice_make(one, sizeof(one))), AT_OK);
+    at_hll_add(&want, AT_LIT("seven"));
+    expect_sketch(f, &want);
+
+    assert_int_equal(merge_value(f, "hll", AT_LIT("no state")), AT_INVALID_ARGUMENT);
+    assert_int_equal(fx_set(f, "r", "hll", "q", 1000, "v"), AT_INVALID_ARGUMENT);
+    expect_sketch(f, &want);
+    at_hll_deinit(&want);
+}
+
+struct input_case {
+    const char *family;
+    enum at_input input;
+    struct at_slice value;
+    enum at_code code;
+};
+
+/* ColumnFamily { value_type { aggregate { input_type { ... } hllpp } } } */
+#define OF_BYTES "\x1a\x08\x32\x06\x0a\x02\x0a\x00\x2a\x00"
+#define OF_STRING "\x1a\x08\x32\x06\x0a\x02\x12\x00\x2a\x00"
+#define OF_INT64 "\x1a\x08\x32\x06\x0a\x02\x2a\x00\x2a\x00"
+
+static void an_input_must_be_of_the_family_s_type(void **state)
+{
+    static const struct input_case cases[] = {
+        {"sum", AT_INPUT_INT, AT_LIT_INIT("12345678"), AT_OK},
+        {"sum", AT_INPUT_RAW, AT_LIT_INIT("12345678"), AT_OK},
+        {"sum", AT_INPUT_RAW, AT_LIT_INIT("1234567"), AT_INVALID_ARGUMENT},
+        {"sum", AT_INPUT_RAW, {NULL, 0}, AT_INVALID_ARGUMENT},
+        {"sum", AT_INPUT_STRING, AT_LIT_INIT("12345678"), AT_INVALID_ARGUMENT},
+        {"sum", AT_INPUT_BYTES, AT_LIT_INIT("12345678"), AT_INVALID_ARGUMENT},
+        {"any", AT_INPUT_STRING, AT_LIT_INIT("x"), AT_OK},
+        {"any", AT_INPUT_RAW, {NULL, 0}, AT_OK},
+        {"bytes", AT_INPUT_BYTES, AT_LIT_INIT("x"), AT_OK},
+        {"bytes", AT_INPUT_RAW, AT_LIT_INIT("x"), AT_OK},
+        {"bytes", AT_INPUT_INT, AT_LIT_INIT("12345678"), AT_INVALID_ARGUMENT},
+        {"string", AT_INPUT_STRING, AT_LIT_INIT("x"), AT_OK},
+        {"string", AT_INPUT_BYTES, AT_LIT_INIT("x"), AT_INVALID_ARGUMENT},
+        {"int64", AT_INPUT_INT, AT_LIT_INIT("12345678"), AT_OK},
+        {"int64", AT_INPUT_RAW, AT_LIT_INIT("x"), AT_INVALID_ARGUMENT},
+        {"int64", AT_INPUT_STRING, AT_LIT_INIT("x"), AT_INVALID_ARGUMENT},
+    };
+    struct fx *f = *state;
+
+    assert_int_equal(fx_change(f, "t", "sum", FX_FIELDS(FX_SUM), true), AT_OK);
+    assert_int_equal(fx_change(f, "t", "any", FX_FIELDS(FX_HLL), true), AT_OK);
+    assert_int_equal(fx_change(f, "t", "bytes", FX_FIELDS(OF_BYTES), true), AT_OK);
+    assert_int_equal(fx_change(f, "t", "string", FX_FIELDS(OF_STRING), true), AT_OK);
+    assert_int_equal(fx_change(f, "t", "int64", FX_FIELDS(OF_INT64), true), AT_OK);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct input_case *c = &cases[i];
+        assert_int_equal(add_value(f, c->family, c->input, c->value), c->code);
+    }
 }
 
 static void odd_bytes_in_keys_keep_rows_apart(void **state)
@@ -273,6 +385,8 @@ int main(void)
         ROW_TEST(server_time_is_cut_to_the_granularity),
         ROW_TEST(a_column_delete_covers_its_range),
         ROW_TEST(aggregates_merge_and_refuse_sets),
+        ROW_TEST(a_unique_count_is_the_sketch_of_what_was_added),
+        ROW_TEST(an_input_must_be_of_the_family_s_type),
         ROW_TEST(odd_bytes_in_keys_keep_rows_apart),
         ROW_TEST(a_request_may_stretch_over_rounds),
     };
