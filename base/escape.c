@@ -13,7 +13,8 @@ enum at_code at_escape_percent(struct at_buf *out, struct at_slice s)
 {
     for (size_t i = 0; i < s.len; i++) {
         uint8_t c = s.data[i];
-        if (c >= 0x20 && c <= 0x7e && c != '%') {
+        bool edge = i == 0 || i + 1 == s.len;
+        if (c >= 0x20 && c <= 0x7e && c != '%' && !(c == ' ' && edge)) {
             AT_TRY(put(out, (char)c));
             continue;
         }

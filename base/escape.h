@@ -5,7 +5,8 @@
 #include "base/buf.h"
 
 /* at_escape_percent appends `s` as the gRPC spec writes grpc-message: bytes outside 0x20-0x7e and
- * '%' become %XX. RESOURCE_EXHAUSTED from the buffer. */
+ * '%' become %XX; so does a space at either end, where HTTP/2 forbids one in a header's value.
+ * RESOURCE_EXHAUSTED from the buffer. */
 AT_MUST_USE enum at_code at_escape_percent(struct at_buf *out, struct at_slice s);
 
 /* at_unescape_percent appends the decoded bytes; what is no valid escape is copied as it is. */

@@ -30,6 +30,8 @@ static const struct escape_case cases[] = {
     {"percent leaves printable ASCII alone", at_escape_percent, LIT("a b~!"), LIT("a b~!"), AT_OK},
     {"percent escapes the rest", at_escape_percent, LIT("50%\n\0\x7f\xc3\xa9"),
      LIT("50%25%0A%00%7F%C3%A9"), AT_OK},
+    {"percent escapes a space at either end", at_escape_percent, LIT(" a b "), LIT("%20a b%20"),
+     AT_OK},
     {"unescapes both cases of hex", at_unescape_percent, LIT("%c3%A9%25"), LIT("\xc3\xa9%"), AT_OK},
     {"copies what is no escape", at_unescape_percent, LIT("100% %zz %4"), LIT("100% %zz %4"),
      AT_OK},

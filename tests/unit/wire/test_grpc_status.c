@@ -124,6 +124,9 @@ static void messages_are_escaped_and_cut_between_characters(void **state)
     struct at_slice e = at_grpc_message_encode(&arena, AT_LIT("50% \xc3\xbc\n"));
     assert_true(at_slice_eq(e, AT_LIT("50%25 %C3%BC%0A")));
     assert_true(at_slice_eq(at_grpc_message_decode(&arena, e), AT_LIT("50% \xc3\xbc\n")));
+    e = at_grpc_message_encode(&arena, AT_LIT("not found: "));
+    assert_true(at_slice_eq(e, AT_LIT("not found:%20"))); /* HTTP/2 forbids the bare space */
+    assert_true(at_slice_eq(at_grpc_message_decode(&arena, e), AT_LIT("not found: ")));
     assert_true(at_slice_eq(at_grpc_message_decode(&arena, AT_LIT("a%zz%2")), AT_LIT("a%zz%2")));
     memset(text, 'a', sizeof(text));
     memcpy(text + AT_GRPC_STATUS_MESSAGE_BYTES_MAX - 1, "\xc3\xbc", 2);
