@@ -42,7 +42,6 @@ static const struct at_route_method METHODS[] = {
     {.path = TABLES "UpdateTable", .route = AT_ROUTE_ADMIN},
     {.path = TABLES "DeleteTable", .route = AT_ROUTE_ADMIN},
     {.path = TABLES "ModifyColumnFamilies", .route = AT_ROUTE_ADMIN},
-    {.path = TABLES "UpdateTable", .route = AT_ROUTE_ADMIN},
     {.path = TABLES "DropRowRange", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = TABLES "GenerateConsistencyToken", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = TABLES "CheckConsistency", .route = AT_ROUTE_ADMIN, .idempotent = true},
@@ -51,16 +50,11 @@ static const struct at_route_method METHODS[] = {
     {.path = INSTANCES "GetCluster", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = INSTANCES "ListClusters", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = OPERATIONS "GetOperation", .route = AT_ROUTE_ADMIN, .idempotent = true},
-    {.path = INSTANCES "GetInstance", .route = AT_ROUTE_ADMIN, .idempotent = true},
-    {.path = INSTANCES "ListInstances", .route = AT_ROUTE_ADMIN, .idempotent = true},
-    {.path = INSTANCES "GetCluster", .route = AT_ROUTE_ADMIN, .idempotent = true},
-    {.path = INSTANCES "ListClusters", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = INSTANCES "CreateAppProfile", .route = AT_ROUTE_ADMIN, .changes_profiles = true},
     {.path = INSTANCES "GetAppProfile", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = INSTANCES "ListAppProfiles", .route = AT_ROUTE_ADMIN, .idempotent = true},
     {.path = INSTANCES "UpdateAppProfile", .route = AT_ROUTE_ADMIN, .changes_profiles = true},
     {.path = INSTANCES "DeleteAppProfile", .route = AT_ROUTE_ADMIN, .changes_profiles = true},
-    {.path = OPERATIONS "GetOperation", .route = AT_ROUTE_ADMIN, .idempotent = true},
 };
 
 static struct at_slice

@@ -88,11 +88,16 @@ function agrees(expected, actual) {
 
 const SHOWN_MAX = 160;
 
+function print(value) {
+  if (Array.isArray(value)) return `[${value.map(print).join(', ')}]`;
+  return typeof value === 'string' && value !== '' ? value : JSON.stringify(value);
+}
+
 function show({code, message, pattern, value}) {
   const parts = [code];
   if (message || pattern) parts.push(`"${message ?? pattern}"`);
   if (typeof value === 'function') parts.push(`what ${value.name || value} accepts`);
-  else if (value !== undefined) parts.push(JSON.stringify(value));
+  else if (value !== undefined) parts.push(print(value));
   const line = parts.join(' ');
   return line.length > SHOWN_MAX ? `${line.slice(0, SHOWN_MAX)}...` : line;
 }

@@ -153,6 +153,7 @@ export default [
   {
     id: 'B17',
     what: 'DeleteFromColumn: a range is [start, end), an open side is unbounded, an empty range is all',
+    decided: 'INVALID_ARGUMENT for a range that ends before it starts; the code is not published',
     steps: [
       ...[
         [['2000', '4000'], ['r f:q@5000=v', 'r f:q@4000=v', 'r f:q@1000=v']],

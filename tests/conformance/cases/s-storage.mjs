@@ -40,7 +40,7 @@ export default [
         const seen = [];
         for (const name of names) {
           const {code, value} = await read().run(target, name);
-          seen.push(value?.join() ?? code);
+          seen.push(value?.sort().join() ?? code);
         }
         return seen;
       }).gives([

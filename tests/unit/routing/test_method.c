@@ -88,6 +88,16 @@ static void transactions_are_never_idempotent(void **state)
     assert_true(method("ReadModifyWriteRow")->transaction);
 }
 
+static void every_path_stands_once(void **state)
+{
+    (void)state;
+    uint32_t count;
+    const struct at_route_method *all = at_route_methods(&count);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < i; k++)
+            assert_string_not_equal(all[i].path, all[k].path);
+}
+
 static void admin_calls_go_to_any_cluster_and_only_questions_twice(void **state)
 {
     (void)state;
@@ -115,6 +125,7 @@ int main(void)
         cmocka_unit_test(a_row_counts_only_when_it_is_the_only_one),
         cmocka_unit_test(malformed_bytes_are_refused),
         cmocka_unit_test(transactions_are_never_idempotent),
+        cmocka_unit_test(every_path_stands_once),
         cmocka_unit_test(admin_calls_go_to_any_cluster_and_only_questions_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
