@@ -48,5 +48,6 @@
 #define AT_WRITER_QUEUE_MAX 65536
 #define AT_WRITER_ROUND_BYTES_MAX (8 * AT_MIB) /* soft: one operation is always taken whole */
 #define AT_WRITER_ROUND_COUNT_MAX 4096
+#define AT_TOKENS_MAX (1u << 20) /* idempotency tokens kept at a time */
 
 #endif

@@ -1,6 +1,7 @@
 #include "cluster/model/operation.h"
 
 #include "base/assert.h"
+#include "base/bytes.h"
 #include "cluster/model/pack_size.h"
 
 /* A mutation is an array whose kind decides its length and fields:
@@ -14,13 +15,17 @@
  * the finest granularity, so what the applier stores can always be read back. */
 
 #define ROW_ITEMS 5
+#define ROW_ITEMS_MAX 6 /* with a token */
 #define CATALOG_ITEMS 2
 #define DROP_RANGE_ITEMS 4
+#define TOKEN_BYTES 16
 
 _Static_assert(AT_MUTATION_SET == 0 && AT_MUTATION_MERGE == 5 && AT_MUTATION_KIND_COUNT == 6,
                "mutation kinds are stored");
 
 static enum at_code put_mutation(const struct at_mutation *m, struct at_buf *out);
+static enum at_code put_token(struct at_hash128 token, struct at_buf *out);
+static enum at_code get_token(struct at_unpack *in, struct at_operation *ret_op);
 static enum at_code put_items(const struct at_operation *op, struct at_buf *out);
 static uint32_t item_count(enum at_mutation_kind kind);
 static size_t mutation_size(const struct at_mutation *m);
@@ -52,6 +57,8 @@ size_t at_operation_size_max(const struct at_operation *op)
                 at_pack_size_bin(op->row) + at_pack_size_array(op->mutation_count);
         for (uint32_t i = 0; i < op->mutation_count; i++)
             size += mutation_size(&op->mutations[i]);
+        if (op->has_token)
+            size += 2 + TOKEN_BYTES;
         break;
     case AT_OPERATION_CATALOG:
         size += at_pack_size_array(op->record_count);
@@ -75,10 +82,12 @@ at_operation_decode(struct at_slice payload, struct at_arena *arena, struct at_o
 
     *ret_op = (struct at_operation){0};
     at_unpack_init(&in, payload);
-    AT_TRY(at_unpack_array(&in, ROW_ITEMS, &items));
+    AT_TRY(at_unpack_array(&in, ROW_ITEMS_MAX, &items));
     AT_TRY(at_unpack_u32(&in, &kind));
-    if (kind == AT_OPERATION_ROW && items == ROW_ITEMS) {
+    if (kind == AT_OPERATION_ROW && items >= ROW_ITEMS) {
         AT_TRY(get_row(&in, arena, ret_op));
+        if (items == ROW_ITEMS_MAX)
+            AT_TRY(get_token(&in, ret_op));
     } else if (kind == AT_OPERATION_CATALOG && items == CATALOG_ITEMS) {
         AT_TRY(get_catalog(&in, arena, ret_op));
     } else if (kind == AT_OPERATION_DROP_RANGE && items == DROP_RANGE_ITEMS) {
@@ -96,7 +105,7 @@ static enum at_code put_items(const struct at_operation *op, struct at_buf *out)
 {
     switch (op->kind) {
     case AT_OPERATION_ROW:
-        AT_TRY(at_pack_array(out, ROW_ITEMS));
+        AT_TRY(at_pack_array(out, op->has_token ? ROW_ITEMS_MAX : ROW_ITEMS));
         break;
     case AT_OPERATION_CATALOG:
         AT_TRY(at_pack_array(out, CATALOG_ITEMS));
@@ -118,7 +127,16 @@ static enum at_code put_items(const struct at_operation *op, struct at_buf *out)
     AT_TRY(at_pack_array(out, op->mutation_count));
     for (uint32_t i = 0; i < op->mutation_count; i++)
         AT_TRY(put_mutation(&op->mutations[i], out));
-    return AT_OK;
+    return op->has_token ? put_token(op->token, out) : AT_OK;
+}
+
+static enum at_code put_token(struct at_hash128 token, struct at_buf *out)
+{
+    uint8_t bytes[TOKEN_BYTES];
+
+    at_put_be64(bytes, token.high);
+    at_put_be64(bytes + 8, token.low);
+    return at_pack_bin(out, at_slice_make(bytes, sizeof(bytes)));
 }
 
 static enum at_code put_mutation(const struct at_mutation *m, struct at_buf *out)
@@ -188,6 +206,19 @@ get_row(struct at_unpack *in, struct at_arena *arena, struct at_operation *ret_o
     for (uint32_t i = 0; i < count; i++)
         AT_TRY(get_mutation(in, &ret_op->mutations[i]));
     return AT_OK;
+}
+
+static enum at_code get_token(struct at_unpack *in, struct at_operation *ret_op)
+{
+    struct at_slice bytes;
+
+    AT_TRY(at_unpack_bin(in, &bytes));
+    if (bytes.len != TOKEN_BYTES)
+        return AT_INVALID_ARGUMENT;
+    ret_op->has_token = true;
+    ret_op->token.high = at_get_be64(bytes.data);
+    ret_op->token.low = at_get_be64(bytes.data + 8);
+    return (ret_op->token.high | ret_op->token.low) != 0 ? AT_OK : AT_INVALID_ARGUMENT;
 }
 
 static enum at_code

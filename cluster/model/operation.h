@@ -3,6 +3,7 @@
  *
  * The payload is msgpack and names tables and families by name and generation, never by local id:
  *     [1, table, table_generation, row, [[kind, family, family_generation, ...], ...]]
+ *     [1, table, table_generation, row, [...], token]        asked for under an idempotency token
  *     [2, [[record], ...]]                                   see catalog.h
  *     [3, table, table_generation, prefix]                   empty prefix: all rows
  * Mutation i of a row operation has the stamp hlc + i of its entry. Kinds above 3 are kept for
@@ -11,6 +12,7 @@
 #define ATOLL_CLUSTER_MODEL_OPERATION_H
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/pack.h"
 #include "cluster/model/catalog.h"
 #include "cluster/model/mutation.h"
@@ -31,6 +33,8 @@ struct at_operation {
     struct at_slice row; /* DROP_RANGE: the prefix */
     struct at_mutation *mutations;
     uint32_t mutation_count; /* ROW: also the entry's ticks */
+    bool has_token;
+    struct at_hash128 token; /* the id of an idempotency token, 16 bytes; not zeros */
     /* CATALOG */
     struct at_catalog_record *records;
     uint32_t record_count;

@@ -4,8 +4,7 @@
 #include "google/bigtable/v2/bigtable.pb-c.h"
 
 /* The hottest write: everything lives in the call's arena, and the writes of one turn reach the
- * writer together. An idempotency token is accepted and not used: only mutations that add to an
- * aggregate could be told apart by it. */
+ * writer together. */
 
 struct mutate_row {
     struct at_ticket ticket;
@@ -34,6 +33,8 @@ static enum at_code decode(struct mutate_row *m,
     AT_TRY(at_mutation_decode_list(in->mutations, in->n_mutations,
                                    at_data_granularity(m->service, target.table),
                                    at_grpc_call_arena(m->call), &list, reterr));
+    AT_TRY(
+        at_idempotency_decode(in->idempotency, &m->row.token, &m->row.token_start_micros, reterr));
     m->row.mutations = list.items;
     m->row.mutation_count = list.count;
     m->row.error = &m->write.base.error;

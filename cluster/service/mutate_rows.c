@@ -57,7 +57,7 @@ static enum at_code decode_entry(const Google__Bigtable__V2__MutateRowsRequest__
                                    reterr));
     out->mutations = list.items;
     out->mutation_count = list.count;
-    return AT_OK;
+    return at_idempotency_decode(in->idempotency, &out->token, &out->token_start_micros, reterr);
 }
 
 static enum at_code decode_entries(struct mutate_rows *m,

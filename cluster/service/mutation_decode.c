@@ -19,6 +19,10 @@
 #define FIELD_TIMESTAMP_ORIGIN 7
 #define ORIGIN_CLIENT_AUTO_GENERATED 2
 
+#define TOKEN_BYTES_MIN 8
+#define SECONDS_MAX INT64_C(253402300799) /* of google.protobuf.Timestamp: the year 9999 */
+#define NANOS_PER_S 1000000000
+
 struct element {
     const Google__Bigtable__V2__Mutation *in;
     size_t index;
@@ -62,6 +66,32 @@ enum at_code at_mutation_decode_list(Google__Bigtable__V2__Mutation *const *muta
         }
     }
     *ret_list = (struct at_mutation_list){items, (uint32_t)count};
+    return AT_OK;
+}
+
+enum at_code at_idempotency_decode(const Google__Bigtable__V2__Idempotency *in,
+                                   struct at_slice *ret_token,
+                                   int64_t *ret_start_micros,
+                                   struct at_error *reterr)
+{
+    *ret_token = at_slice_make(NULL, 0);
+    *ret_start_micros = 0;
+    if (!in)
+        return AT_OK;
+    if (in->token.len < TOKEN_BYTES_MIN)
+        return at_fail(reterr, AT_INVALID_ARGUMENT,
+                       "Error in field 'idempotency' : the token must have at least %d bytes, but "
+                       "got %zu",
+                       TOKEN_BYTES_MIN, in->token.len);
+    *ret_token = at_proto_bytes(in->token);
+    const Google__Protobuf__Timestamp *start = in->start_time;
+    if (!start)
+        return AT_OK;
+    if (start->nanos < 0 || start->nanos >= NANOS_PER_S || start->seconds > SECONDS_MAX)
+        return at_fail(reterr, AT_INVALID_ARGUMENT,
+                       "Error in field 'idempotency' : start_time is no valid timestamp");
+    /* Whatever lies before is as old as can be; 0 means that none was given. */
+    *ret_start_micros = start->seconds <= 0 ? 1 : start->seconds * 1000000 + start->nanos / 1000;
     return AT_OK;
 }
 

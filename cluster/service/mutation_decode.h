@@ -23,6 +23,13 @@ AT_MUST_USE enum at_code at_mutation_decode_list(Google__Bigtable__V2__Mutation 
                                                  struct at_mutation_list *ret_list,
                                                  struct at_error *reterr);
 
+/* at_idempotency_decode: an empty token when there is none (`in` NULL). The start is 0 when it is
+ * not given. INVALID_ARGUMENT for a token below 8 bytes and for a malformed start_time. */
+AT_MUST_USE enum at_code at_idempotency_decode(const Google__Bigtable__V2__Idempotency *in,
+                                               struct at_slice *ret_token,
+                                               int64_t *ret_start_micros,
+                                               struct at_error *reterr);
+
 /* at_mutation_in_entry puts "Error in field 'Entry list' : Error in element #index : " before the
  * message, for what is wrong in one entry of MutateRows. Returns the error's code. */
 AT_MUST_USE enum at_code at_mutation_in_entry(struct at_error *error, size_t index);

@@ -254,6 +254,8 @@ static bool apply_row(struct writer *w, const struct at_operation *op, struct at
         .first = stamp,
     };
     row_put(w, &put);
+    if (op->has_token)
+        token_note(w, op->token, stamp.hlc);
     round_touch(w, table_id, op->row);
     return discarded;
 }

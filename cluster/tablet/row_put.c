@@ -90,6 +90,8 @@ bool row_write(struct writer *w,
         .row = row->row,
         .mutations = row->mutations,
         .mutation_count = row->mutation_count,
+        .has_token = row->token.len > 0,
+        .token = row->token_id,
     };
     size_t size = at_operation_size_max(&op);
 
@@ -112,6 +114,8 @@ bool row_write(struct writer *w,
         .first = {hlc, w->store->config.replica.self},
     };
     row_put(w, &put);
+    if (op.has_token)
+        token_note(w, op.token, hlc);
     round_touch(w, table->id, row->row);
     return true;
 }

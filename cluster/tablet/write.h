@@ -7,6 +7,7 @@
 #define ATOLL_CLUSTER_TABLET_WRITE_H
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/mailbox.h"
 #include "cluster/model/catalog.h"
 #include "cluster/model/filter.h"
@@ -39,6 +40,11 @@ struct at_row_mutations {
     struct at_slice row;
     struct at_mutation *mutations;
     uint32_t mutation_count;
+    /* Idempotency: one that was applied under this token is not applied again, and OK. Empty: none.
+     * start: when the first attempt was sent, 0 when that is not known. */
+    struct at_slice token;
+    int64_t token_start_micros;
+    struct at_hash128 token_id; /* filled in by the writer */
     enum at_code code;
     struct at_error *error; /* may be NULL; the writer fills it when code is not AT_OK */
 };

@@ -1,7 +1,8 @@
 #include "cluster/tablet/writer.h"
 
 /* MutateRow and MutateRows: one log entry per row. A request may stretch over several rounds; each
- * row is in one. */
+ * row is in one. A row whose token says that it was applied before is answered like one that was
+ * applied now. */
 
 static void fail_row(struct at_row_mutations *row, enum at_code code, const struct at_error *error);
 
@@ -21,7 +22,14 @@ void write_rows(struct writer *w, struct at_write_rows *write)
     for (uint32_t i = 0; i < write->row_count; i++) {
         struct at_row_mutations *row = &write->rows[i];
         struct at_error error;
-        row->code = row_resolve(w, table, write->full_name, row, write->server_micros, &error);
+        bool seen = false;
+        row->code = AT_OK;
+        if (row->token.len > 0)
+            row->code = token_check(w, table, row, &seen, &error);
+        if (seen)
+            continue;
+        if (row->code == AT_OK)
+            row->code = row_resolve(w, table, write->full_name, row, write->server_micros, &error);
         if (row->code == AT_OK && !row_write(w, table, row, &row->code, &error)) {
             round_refuse(w, &write->base);
             return;

@@ -233,6 +233,7 @@ static void keep_house(struct writer *w)
     syncer_turn(w);
     if (now >= w->next_trim_ns) {
         w->next_trim_ns = now + TRIM_NS;
+        tokens_expire(w);
         trim_log(w);
         round_commit(w);
     }

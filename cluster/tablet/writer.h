@@ -19,6 +19,7 @@
 #include "cluster/tablet/local_ids.h"
 #include "cluster/tablet/log_store.h"
 #include "cluster/tablet/store.h"
+#include "cluster/tablet/tokens.h"
 #include "replication/peer/peering.h"
 
 #include <stdatomic.h>
@@ -28,6 +29,7 @@
 #define META_DROP 'd'    /* table id(4) ~hlc(8) ~origin(4) -> prefix */
 #define META_ID 'i'      /* see local_ids.h */
 #define META_REPLICA 'r' /* records of replication/replica.h, under their own names */
+#define META_TOKEN 't'   /* span(8) id(16), see tokens.h -> empty */
 #define META_RUN 's'     /* how the store last ran: see writer_load.c */
 
 #define TOUCHED_SLOTS 16384u /* a power of two */
@@ -86,6 +88,7 @@ struct writer {
     uint64_t schema_version;
     struct at_local_ids ids;
     struct at_hides hides;
+    struct at_tokens tokens;
     struct at_log_parts parts;
     struct round round;
     struct at_record_builder foreign;
@@ -239,6 +242,19 @@ void row_put(struct writer *w, const struct row_op *op);
 void row_reserve_ids(struct writer *w, uint32_t count);
 enum at_code row_no_family(struct at_slice row, struct at_slice full_name, struct at_error *reterr);
 enum at_code row_no_table(struct at_slice full_name, struct at_error *reterr);
+
+/* --- write_token.c: what guards a repeated request --- */
+/* token_check fills in the row's token_id and tells whether it is known. FAILED_PRECONDITION: it is
+ * of a request too old to be known. UNAVAILABLE: there are too many. */
+AT_MUST_USE enum at_code token_check(struct writer *w,
+                                     const struct at_table *table,
+                                     struct at_row_mutations *row,
+                                     bool *ret_seen,
+                                     struct at_error *reterr);
+/* token_note keeps the token of an entry that is in the round. */
+void token_note(struct writer *w, struct at_hash128 id, uint64_t hlc);
+AT_MUST_USE enum at_code token_restore(struct writer *w, struct at_slice key);
+void tokens_expire(struct writer *w);
 
 /* --- the kinds of writes: each answers its write, or leaves it when the round failed --- */
 void write_rows(struct writer *w, struct at_write_rows *write);

@@ -85,6 +85,7 @@ void writer_unload(struct writer *w)
     at_replica_free(&w->replica);
     at_schema_unref(&w->schema);
     at_hides_deinit(&w->hides);
+    at_tokens_deinit(&w->tokens);
     at_local_ids_deinit(&w->ids);
     at_log_parts_deinit(&w->parts);
     w->loaded = false;
@@ -123,6 +124,9 @@ read_record(struct writer *w, struct loading *l, const struct at_iter *i, struct
         switch (key.data[0]) {
         case META_CATALOG:
             rc = read_catalog(w, l, value);
+            break;
+        case META_TOKEN:
+            rc = token_restore(w, key);
             break;
         case META_DROP:
             rc = read_drop(w, key, value);

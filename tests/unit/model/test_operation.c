@@ -61,6 +61,16 @@ static const struct at_operation row_operation = {
     .mutations = every_kind,
     .mutation_count = 6,
 };
+static const struct at_operation token_operation = {
+    .kind = AT_OPERATION_ROW,
+    .table = {(const uint8_t *)"table-1", 7},
+    .table_generation = 5,
+    .row = {(const uint8_t *)"r", 1},
+    .mutations = every_kind,
+    .mutation_count = 1,
+    .has_token = true,
+    .token = {.high = UINT64_MAX, .low = 1},
+};
 static const struct at_operation catalog_operation = {
     .kind = AT_OPERATION_CATALOG, .records = every_record, .record_count = 3};
 static const struct at_operation drop_operation = {
@@ -70,7 +80,8 @@ static const struct at_operation drop_operation = {
     .row = {(const uint8_t *)"pre", 3},
 };
 static const struct at_operation *const operations[] = {&row_operation, &catalog_operation,
-                                                        &drop_operation};
+                                                        &drop_operation, &token_operation};
+#define OPERATIONS (sizeof(operations) / sizeof(operations[0]))
 
 static void assert_same(const struct at_operation *a, const struct at_operation *b)
 {
@@ -79,6 +90,8 @@ static void assert_same(const struct at_operation *a, const struct at_operation 
     assert_int_equal(a->table_generation, b->table_generation);
     assert_int_equal(a->mutation_count, b->mutation_count);
     assert_int_equal(a->record_count, b->record_count);
+    assert_int_equal(a->has_token, b->has_token);
+    assert_true(a->token.high == b->token.high && a->token.low == b->token.low);
     for (uint32_t i = 0; i < a->mutation_count; i++) {
         const struct at_mutation *x = &a->mutations[i];
         const struct at_mutation *y = &b->mutations[i];
@@ -105,7 +118,7 @@ static void assert_same(const struct at_operation *a, const struct at_operation 
 static void every_operation_comes_back_and_has_the_size_foretold(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < OPERATIONS; i++) {
         struct at_operation got;
         struct at_arena arena;
         struct at_buf b;
@@ -165,7 +178,7 @@ static void the_size_is_exact_at_every_width(void **state)
 static void every_truncation_and_every_addition_is_refused(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < OPERATIONS; i++) {
         struct at_operation got;
         struct at_arena arena;
         struct at_buf b;
@@ -189,7 +202,7 @@ static void every_truncation_and_every_addition_is_refused(void **state)
 static void a_full_buffer_is_left_as_it_was(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < OPERATIONS; i++) {
         struct at_buf b;
         at_buf_init(&b, 3 + at_operation_size_max(operations[i]) - 1);
         assert_int_equal(at_buf_append(&b, AT_LIT("abc")), AT_OK);
@@ -267,6 +280,12 @@ static void unknown_kinds_and_negative_timestamps_are_refused(void **state)
         {(const uint8_t *)"\x95\x01\xa1t\x01\xc4\x01r\x91\x96\x01\xa1"
                           "f\x01\xc4\x00\x05\x05",
          18},
+        {(const uint8_t *)"\x96\x01\xa1t\x01\xc4\x01r\x91\x91\x03\xc4\x03"
+                          "abc",
+         16},
+        {(const uint8_t *)"\x96\x01\xa1t\x01\xc4\x01r\x91\x91\x03\xc4\x10"
+                          "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+         29}, /* a token of zeros */
     };
     static const struct at_slice good = {
         (const uint8_t *)"\x95\x01\xa1t\x01\xc4\x01r\x91\x96\x00\xa1"
@@ -291,7 +310,7 @@ static void changed_bytes_never_do_more_than_be_refused(void **state)
     (void)state;
     at_prng_init(&p, 8);
     for (int round = 0; round < 30000; round++) {
-        const struct at_operation *op = operations[at_prng_below(&p, 3)];
+        const struct at_operation *op = operations[at_prng_below(&p, OPERATIONS)];
         struct at_operation got;
         struct at_arena arena;
         struct at_buf b;
