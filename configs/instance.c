@@ -26,6 +26,7 @@ enum {
     MEMTABLE_MIB_DEFAULT = 64,
     LOG_CAP_MIB_DEFAULT = 4096,
     MAX_SKEW_MS_DEFAULT = 10000,
+    GC_MAX_DELAY_S_DEFAULT = 3600,
     HEARTBEAT_MS_DEFAULT = 100,
     RETURN_LAG_MS_DEFAULT = 1000,
 };
@@ -59,10 +60,14 @@ enum at_code at_instance_load(const char *path,
     AT_CLEANUP(at_buf_deinit) struct at_buf text;
     at_buf_init(&text, FILE_BYTES_MAX);
     AT_TRY(read_file(path, &text, reterr));
+    if (text.len == 0)
+        return at_fail(reterr, AT_INVALID_ARGUMENT, "%s:1:1: the file is empty", path);
     struct at_diagnosis diagnosis = {0};
     cyaml_config_t library = library_config(&diagnosis);
     struct raw_instance *raw = NULL;
-    cyaml_err_t err = cyaml_load_data(text.data, text.len, &library, at_instance_schema(),
+    /* libyaml asserts that there are bytes, even none: an empty file gets the terminating NUL's. */
+    const uint8_t *bytes = (const uint8_t *)at_buf_cstr(&text);
+    cyaml_err_t err = cyaml_load_data(bytes, text.len, &library, at_instance_schema(),
                                       (cyaml_data_t **)&raw, NULL);
     if (err != CYAML_OK || !raw)
         return at_diagnosis_fail(&diagnosis, path, at_buf_slice(&text), reterr);
@@ -121,6 +126,8 @@ take_all(const struct raw_instance *raw, struct at_arena *arena, struct at_insta
         .memtable_mib = number_or(raw->storage.memtable_mib, MEMTABLE_MIB_DEFAULT),
         .log_cap_mib = number_or(raw->storage.log_cap_mib, LOG_CAP_MIB_DEFAULT),
         .max_skew_ms = number_or(raw->clock.max_skew_ms, MAX_SKEW_MS_DEFAULT),
+        .gc_max_delay_s = number_or(raw->gc.max_delay_s, GC_MAX_DELAY_S_DEFAULT),
+        .gc_strict = raw->gc.visibility && strcmp(raw->gc.visibility, "strict") == 0,
         .heartbeat_ms = number_or(raw->routing.heartbeat_ms, HEARTBEAT_MS_DEFAULT),
         .return_lag_ms_max = number_or(raw->routing.return_lag_ms_max, RETURN_LAG_MS_DEFAULT),
     };
@@ -228,6 +235,7 @@ fill_raw(const struct at_instance_config *config, struct at_arena *arena, struct
         .storage = {config->block_cache_mib, config->memtable_mib, config->log_cap_mib},
         .routing = {config->heartbeat_ms, config->return_lag_ms_max},
         .clock = {config->max_skew_ms},
+        .gc = {config->gc_max_delay_s, copy(arena, config->gc_strict ? "strict" : "lazy")},
     };
     raw->router.zone = copy(arena, config->router_zone);
     raw->router.grpc_port = AT_ARENA_NEW(arena, uint16_t);
