@@ -85,7 +85,9 @@ enum at_code at_row_set_add_range(struct at_row_set *set,
         range.start = start.kind == AT_BOUND_OPEN ? successor(arena, start.key) : start.key;
     if (end.kind != AT_BOUND_NONE && end.key.len > 0) {
         range.end = end.kind == AT_BOUND_CLOSED ? successor(arena, end.key) : end.key;
-        if (at_slice_cmp(range.start, range.end) >= 0)
+        int order = at_slice_cmp(range.start, range.end);
+        /* (K,K 00) is a range like others, though no key is in it. */
+        if (order > 0 || (order == 0 && at_slice_cmp(start.key, end.key) >= 0))
             return at_fail(reterr, AT_INVALID_ARGUMENT,
                            "Error in element #%u: start_key must be less than end_key", index);
     }

@@ -155,6 +155,23 @@ static void keys_beyond_the_limits_are_refused(void **state)
     at_arena_deinit(&arena);
 }
 
+static void a_range_between_a_key_and_its_successor_holds_nothing(void **state)
+{
+    struct at_row_bound start = {AT_BOUND_OPEN, AT_LIT("k")};
+    struct at_row_bound end = {AT_BOUND_OPEN, AT_LIT("k\0")};
+    struct at_row_set set;
+    struct at_arena arena;
+
+    (void)state;
+    at_arena_init(&arena, 1024);
+    at_row_set_init(&set);
+    assert_int_equal(at_row_set_add_range(&set, &arena, 0, start, end, NULL), AT_OK);
+    at_row_set_finish(&set, &arena);
+    assert_false(at_row_set_contains(&set, AT_LIT("k")));
+    assert_false(at_row_set_contains(&set, AT_LIT("k\0")));
+    at_arena_deinit(&arena);
+}
+
 /* Against the definition: a row is in the set when one of its items holds it. */
 static void finished_set_holds_exactly_the_rows_of_its_items(void **state)
 {
@@ -196,9 +213,10 @@ static void finished_set_holds_exactly_the_rows_of_its_items(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[CASE_COUNT + 2] = {
+    struct CMUnitTest tests[CASE_COUNT + 3] = {
         cmocka_unit_test(keys_beyond_the_limits_are_refused),
         cmocka_unit_test(finished_set_holds_exactly_the_rows_of_its_items),
+        cmocka_unit_test(a_range_between_a_key_and_its_successor_holds_nothing),
     };
 
     for (size_t i = 0; i < CASE_COUNT; i++) {
@@ -206,8 +224,8 @@ int main(void)
             const void *in;
             void *out;
         } state = {&cases[i]};
-        tests[i + 2] = (struct CMUnitTest){
+        tests[i + 3] = (struct CMUnitTest){
             .name = cases[i].name, .test_func = row_set_is, .initial_state = state.out};
     }
-    return _cmocka_run_group_tests("row_set", tests, CASE_COUNT + 2, NULL, NULL);
+    return _cmocka_run_group_tests("row_set", tests, CASE_COUNT + 3, NULL, NULL);
 }
