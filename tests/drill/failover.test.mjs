@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import {open} from '../support/client.mjs';
 import {checkEverywhere, Dice, FAMILY, Ledger, newSeed, sleep, Writer} from '../support/drill.mjs';
-import {Instance, replicated} from '../support/instance.mjs';
+import {eventually, Instance, replicated} from '../support/instance.mjs';
 
 const ROUNDS = Number(process.env.ROUNDS ?? 20);
 const CONNECTIONS = 8;
@@ -17,18 +17,26 @@ test('killing the cluster that serves costs no client error and no acknowledged 
   const dice = new Dice(seed);
   t.diagnostic(`SEED=${seed}`);
   const instance = await Instance.start();
-  t.after(() => instance.stop());
+  const clients = [];
+  t.after(async () => {
+    await Promise.all(clients.map(client => client.stop()));
+    await instance.stop();
+  });
   await instance.raw('multi').createTable('fleet', [FAMILY]);
   await instance.raw('multi').createTable('npm', [FAMILY]);
 
+  const google = new GoogleWriter(open(instance, 'multi').table('npm'));
+  clients.push(google);
+  await eventually("Google's client has loaded and written", () => google.ledger.total > 0);
   const ledger = new Ledger();
   const writers = Array.from({length: CONNECTIONS}, (_, i) => new Writer({
     raw: instance.raw('multi', {deadlineMs: DEADLINE_MS}),
     table: 'fleet', name: `w${i}`, ledger, dice,
   }));
   const readers = [0, 1].map(() => new Reader(instance.raw('multi', {deadlineMs: DEADLINE_MS}), ledger, dice));
-  const google = new GoogleWriter(open(instance, 'multi').table('npm'));
+  clients.push(...writers, ...readers);
 
+  await eventually('every writer has written', () => writers.every(writer => writer.served));
   for (let round = 1; round <= ROUNDS; round++) {
     await sleep(dice.between(300, 2000));
     const before = writers[0].served;
@@ -40,10 +48,14 @@ test('killing the cluster that serves costs no client error and no acknowledged 
     const longestMs = Math.round(Math.max(...writers.map(writer => writer.rest())));
     t.diagnostic(`round ${round}: killed ${before}, ${after} served instead; ` +
       `${ledger.total - acknowledged} writes meanwhile, the slowest took ${longestMs} ms`);
+    if (ledger.errors.length > 0) {
+      t.diagnostic(await instance.log('router'));
+      break;
+    }
     assert.notEqual(after, before);
     await instance.startCluster(before);
   }
-  await Promise.all([...writers, ...readers, google].map(client => client.stop()));
+  await Promise.all(clients.map(client => client.stop()));
   t.diagnostic(`${ledger.total} writes and ${readers.reduce((n, r) => n + r.count, 0)} reads by gRPC, ` +
     `${google.ledger.total} writes by Google's client`);
   assert.deepEqual([...ledger.errors, ...readers.flatMap(r => r.errors), ...google.ledger.errors], []);
@@ -71,6 +83,7 @@ class Reader {
   }
 
   async #run() {
+    await this.raw.connected();
     while (!this.#stopped) {
       const writer = this.dice.between(0, CONNECTIONS - 1);
       const key = `w${writer}#${String(this.dice.between(1, 1000)).padStart(7, '0')}`;

@@ -18,7 +18,11 @@ test('acknowledged writes and deletes survive kill -9 of every cluster in turn',
   const dice = new Dice(seed);
   t.diagnostic(`SEED=${seed}`);
   const instance = await Instance.start();
-  t.after(() => instance.stop());
+  const clients = [];
+  t.after(async () => {
+    await Promise.all(clients.map(client => client.stop()));
+    await instance.stop();
+  });
   await instance.raw('multi').createTable('fleet', [FAMILY]);
   await instance.raw('multi').createTable('tokens', [FAMILY]);
 
@@ -34,6 +38,7 @@ test('acknowledged writes and deletes survive kill -9 of every cluster in turn',
       raw: instance.raw('multi', {deadlineMs: 2000})})),
   ];
   const tokens = new TokenChecker(instance.raw('multi', {deadlineMs: 2000}), Object.values(direct));
+  clients.push(...writers, tokens);
 
   for (let round = 0; round < ROUNDS; round++) {
     const cluster = CLUSTERS[round % CLUSTERS.length];
@@ -42,7 +47,7 @@ test('acknowledged writes and deletes survive kill -9 of every cluster in turn',
     await sleep(dice.between(200, 600));
     await instance.startCluster(cluster);
   }
-  await Promise.all([...writers, tokens].map(client => client.stop()));
+  await Promise.all(clients.map(client => client.stop()));
   t.diagnostic(`directly: ${ledger.writes} writes, ${ledger.deletes} deletes, ` +
     `${ledger.errors.length} requests failed with the cluster they were sent to`);
   t.diagnostic(`through the router: ${routed.ledger.writes} writes, ${routed.ledger.deletes} deletes, ` +

@@ -6,6 +6,9 @@
 
 import {Bigtable} from '@google-cloud/bigtable';
 
+// Else it looks for Google's machines around it before the first request.
+process.env.METADATA_SERVER_DETECTION ??= 'none';
+
 export function clientFor(endpoint, project, options = {}) {
   const before = process.env.BIGTABLE_EMULATOR_HOST;
   process.env.BIGTABLE_EMULATOR_HOST = endpoint;

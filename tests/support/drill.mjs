@@ -110,6 +110,7 @@ export class Writer {
   }
 
   async #run() {
+    await this.raw.connected();
     while (!this.#stopped) {
       await this.#step();
       await sleep(this.pauseMs);

@@ -46,6 +46,13 @@ export class Raw {
     this.deadlineMs = deadlineMs;
   }
 
+  /** Resolves once the data connection is made, however long the deadline of requests is. */
+  async connected(ms = 30000) {
+    await new Promise((done, fail) => {
+      this.data.waitForReady(Date.now() + ms, err => (err ? fail(err) : done()));
+    });
+  }
+
   close() {
     this.data.close();
     this.admin.close();
