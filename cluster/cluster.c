@@ -117,6 +117,8 @@ static enum at_code open_store(struct process *p, struct at_error *reterr)
         .memtable_bytes = instance->memtable_mib * AT_MIB,
         .log_bytes_max = instance->log_cap_mib * AT_MIB,
         .sync_commits = instance->sync,
+        .gc_delay_s = instance->gc_max_delay_s,
+        .gc_strict = instance->gc_strict,
         .clock = p->clock,
         .replica = {.instance_id = instance->instance_id,
                     .self = {p->self->member},

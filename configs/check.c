@@ -76,6 +76,9 @@ static enum at_code check_names(const struct checking *c)
     const char *durability = c->raw->durability;
     if (durability && strcmp(durability, "sync") != 0 && strcmp(durability, "async") != 0)
         return wrong(c, durability, 0, "expected sync or async");
+    const char *visibility = c->raw->gc.visibility;
+    if (visibility && strcmp(visibility, "lazy") != 0 && strcmp(visibility, "strict") != 0)
+        return wrong(c, visibility, 0, "expected lazy or strict");
     return AT_OK;
 }
 
@@ -184,6 +187,7 @@ static enum at_code check_numbers(const struct checking *c)
         {"heartbeat_ms", c->raw->routing.heartbeat_ms, 10, 10000},
         {"return_lag_ms_max", c->raw->routing.return_lag_ms_max, 1, 3600000},
         {"max_skew_ms", c->raw->clock.max_skew_ms, 100, 3600000},
+        {"max_delay_s", c->raw->gc.max_delay_s, 1, 7 * 24 * 3600},
     };
     for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
         if (ranges[i].value == 0 ||

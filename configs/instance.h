@@ -57,6 +57,8 @@ struct at_instance_config {
     uint32_t memtable_mib;    /* default 64 */
     uint32_t log_cap_mib;     /* default 4096 */
     uint32_t max_skew_ms;     /* default 10000 */
+    uint32_t gc_max_delay_s;  /* how long garbage may stay; default 3600 */
+    bool gc_strict;           /* visibility: strict, or lazy (default) */
     /* routing */
     uint32_t heartbeat_ms;      /* default 100 */
     uint32_t return_lag_ms_max; /* default 1000 */

@@ -84,6 +84,12 @@ static const cyaml_schema_field_t CLOCK_FIELDS[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t GC_FIELDS[] = {
+    NUMBER("max_delay_s", raw_gc, max_delay_s),
+    TEXT("visibility", CYAML_FLAG_OPTIONAL, raw_gc, visibility),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t INSTANCE_FIELDS[] = {
     TEXT("project", CYAML_FLAG_OPTIONAL, raw_instance, project),
     TEXT("instance", 0, raw_instance, instance),
@@ -112,6 +118,7 @@ static const cyaml_schema_field_t INSTANCE_FIELDS[] = {
     CYAML_FIELD_MAPPING(
         "routing", CYAML_FLAG_OPTIONAL, struct raw_instance, routing, ROUTING_FIELDS),
     CYAML_FIELD_MAPPING("clock", CYAML_FLAG_OPTIONAL, struct raw_instance, clock, CLOCK_FIELDS),
+    CYAML_FIELD_MAPPING("gc", CYAML_FLAG_OPTIONAL, struct raw_instance, gc, GC_FIELDS),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t INSTANCE = {
@@ -131,7 +138,7 @@ const cyaml_schema_field_t *at_instance_schema_fields(const char *context)
     } KNOWN[] = {
         {"", INSTANCE_FIELDS},         {"clusters", CLUSTER_FIELDS}, {"profiles", PROFILE_FIELDS},
         {"latencies", LATENCY_FIELDS}, {"router", ROUTER_FIELDS},    {"storage", STORAGE_FIELDS},
-        {"routing", ROUTING_FIELDS},   {"clock", CLOCK_FIELDS},
+        {"routing", ROUTING_FIELDS},   {"clock", CLOCK_FIELDS},      {"gc", GC_FIELDS},
     };
     for (size_t i = 0; i < sizeof(KNOWN) / sizeof(KNOWN[0]); i++)
         if (strcmp(KNOWN[i].context, context) == 0)

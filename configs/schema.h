@@ -55,6 +55,11 @@ struct raw_clock {
     uint32_t max_skew_ms;
 };
 
+struct raw_gc {
+    uint32_t max_delay_s;
+    char *visibility;
+};
+
 struct raw_instance {
     char *project;
     char *instance;
@@ -71,6 +76,7 @@ struct raw_instance {
     struct raw_storage storage;
     struct raw_routing routing;
     struct raw_clock clock;
+    struct raw_gc gc;
 };
 
 /* The whole document. */

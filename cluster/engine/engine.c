@@ -56,6 +56,8 @@ enum at_code at_engine_open(const struct at_engine_options *options,
     struct at_engine *e = AT_NEW(struct at_engine);
     e->dir = at_dup(options->dir, strlen(options->dir));
     e->reserve_bytes = engine_reserve_bytes(options);
+    e->sieve = options->sieve;
+    pthread_mutex_init(&e->sieve_lock, NULL);
     engine_options_make(e, options);
     e->db = rocksdb_open_column_families(e->options[FAMILY_DEFAULT], options->dir, FAMILY_COUNT,
                                          family_names, (const rocksdb_options_t *const *)e->options,
@@ -84,6 +86,7 @@ void at_engine_close(struct at_engine **engine)
 
     if (e == NULL)
         return;
+    engine_sieve_end(e);
     if (e->broken)
         return; /* closing its failed log would fail an assertion of RocksDB's: left to the exit */
     rocksdb_cancel_all_background_work(e->db, 1);
@@ -298,6 +301,7 @@ static void release(struct at_engine *e)
     for (int i = 0; i < FAMILY_COUNT; i++)
         rocksdb_options_destroy(e->options[i]);
     rocksdb_cache_destroy(e->cache);
+    pthread_mutex_destroy(&e->sieve_lock);
     at_free(e->dir);
     at_free(e);
 }

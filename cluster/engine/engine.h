@@ -14,11 +14,24 @@ enum at_space { AT_SPACE_CELLS, AT_SPACE_LOG, AT_SPACE_META };
 
 struct at_engine;
 
+/* What compactions of CELLS may leave out. Each compaction begins a pass of its own, on a thread of
+ * RocksDB's, several at once; a pass is asked about each newest version of a key that it rewrites.
+ *
+ * It ignores snapshots and sees only some of a key's neighbours: it must only drop what no reader
+ * that may still open an iterator could miss. */
+struct at_sieve {
+    void *ctx;
+    void *(*begin)(void *ctx); /* NULL: this pass drops nothing. Not called after at_engine_close */
+    bool (*drops)(void *pass, struct at_slice key);
+    void (*end)(void *pass); /* may come after at_engine_close, so it must not need ctx */
+};
+
 struct at_engine_options {
     const char *dir; /* made when missing */
     size_t block_cache_bytes;
     size_t memtable_bytes; /* of the CELLS keyspace */
     uint32_t background_threads;
+    struct at_sieve sieve; /* begin NULL: everything is kept */
 };
 
 /* at_engine_open: UNAVAILABLE when another process has it open, DATA_LOSS when the files are
@@ -98,6 +111,17 @@ struct at_slice at_iter_key(const struct at_iter *i);
 struct at_slice at_iter_value(const struct at_iter *i);
 /* at_iter_status: AT_OK unless the iteration ended by an error (UNAVAILABLE, DATA_LOSS). */
 AT_MUST_USE enum at_code at_iter_status(const struct at_iter *i, struct at_error *reterr);
+
+/* --- compaction --- */
+
+/* at_engine_compact rewrites [start, end) of CELLS down to the last level, so that the sieve was
+ * asked about all that was committed in it. Blocks for long; returns early once stopped. Any thread
+ * but the writer's. */
+void at_engine_compact(struct at_engine *e, struct at_slice start, struct at_slice end);
+/* at_engine_compact_stop ends a running at_engine_compact and refuses further ones. Any thread. */
+void at_engine_compact_stop(struct at_engine *e);
+/* at_engine_sieved_count: keys the sieve dropped since open. */
+uint64_t at_engine_sieved_count(struct at_engine *e);
 
 /* --- sizes --- */
 

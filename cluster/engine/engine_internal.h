@@ -5,6 +5,7 @@
 
 #include "cluster/engine/engine.h"
 
+#include <pthread.h>
 #include <rocksdb/c.h>
 
 /* RocksDB's own "default" column family exists always and stays empty. */
@@ -24,6 +25,10 @@ struct at_engine {
     /* Writer thread only. */
     size_t unchecked_bytes; /* committed since free space was last looked at */
     _Atomic bool broken;    /* RocksDB reported an error of its own */
+
+    pthread_mutex_t sieve_lock;
+    struct at_sieve sieve; /* begin NULL once closed */
+    _Atomic uint64_t sieved_count;
 };
 
 struct at_snapshot {
@@ -49,6 +54,11 @@ enum at_code engine_fail(char *text, const char *what, struct at_error *reterr)
 
 /* engine_options_make fills e->options and e->cache. */
 void engine_options_make(struct at_engine *e, const struct at_engine_options *options);
+
+/* compact.c: engine_sieve_set has compactions of these options ask e->sieve; _end waits for running
+ * calls of begin and lets no further one happen. */
+void engine_sieve_set(struct at_engine *e, rocksdb_options_t *o);
+void engine_sieve_end(struct at_engine *e);
 
 /* engine_reserve_bytes: the free space that flushing all memtables may need. */
 uint64_t engine_reserve_bytes(const struct at_engine_options *options);

@@ -35,6 +35,7 @@ void engine_options_make(struct at_engine *e, const struct at_engine_options *op
         family_options(options->memtable_bytes, e->cache);
     e->options[engine_family_id(AT_SPACE_LOG)] = family_options(LOG_MEMTABLE_BYTES, e->cache);
     e->options[engine_family_id(AT_SPACE_META)] = family_options(META_MEMTABLE_BYTES, e->cache);
+    engine_sieve_set(e, e->options[engine_family_id(AT_SPACE_CELLS)]);
     database_options(e->options[FAMILY_DEFAULT], options);
 }
 

@@ -177,6 +177,15 @@ int64_t at_gc_rule_kept_micros_max(const struct at_gc_rule *rule)
     return kept;
 }
 
+bool at_gc_rule_ages(const struct at_gc_rule *rule)
+{
+    for (uint32_t i = 0; i < rule->rule_count; i++) {
+        if (at_gc_rule_ages(&rule->rules[i]))
+            return true;
+    }
+    return rule->kind == AT_GC_MAX_AGE;
+}
+
 static bool counts_versions(const struct at_gc_rule *rule)
 {
     for (uint32_t i = 0; i < rule->rule_count; i++) {

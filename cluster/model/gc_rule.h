@@ -36,6 +36,9 @@ bool at_gc_rule_condemns(const struct at_gc_rule *rule,
  * ever. An older cell is condemned by its age alone, whatever other versions there are. */
 int64_t at_gc_rule_kept_micros_max(const struct at_gc_rule *rule);
 
+/* at_gc_rule_ages: what it condemns may change by time alone. */
+bool at_gc_rule_ages(const struct at_gc_rule *rule);
+
 /* at_gc_rule_relaxes_age: `from` is purely by age and `to` keeps cells longer, or for ever. */
 bool at_gc_rule_relaxes_age(const struct at_gc_rule *from, const struct at_gc_rule *to);
 

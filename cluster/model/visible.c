@@ -100,6 +100,8 @@ bool at_visible_partial(const struct at_visible *v, int64_t timestamp_micros, st
 
     if (hides_all(v, stamp))
         return false;
+    if (timestamp_micros < v->floor.before_micros && at_stamp_cmp(stamp, v->floor.stamp) <= 0)
+        return false;
     for (size_t i = 0, n = range_count(v); i < n; i++)
         if (r[i].start_micros <= timestamp_micros && timestamp_micros <= r[i].last_micros)
             return at_stamp_cmp(stamp, r[i].stamp) >= 0;

@@ -9,6 +9,7 @@
 #include "atoll/v1/control.pb-c.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "cluster/service/collect.h"
 #include "cluster/service/service.h"
 #include "cluster/tablet/read.h"
 #include "replication/peer/peering.h"
@@ -45,6 +46,7 @@ size_t at_control_methods(struct at_service *service, struct at_grpc_method *met
         {"/atoll.v1.Cluster/Heartbeat", on_heartbeat, service},
         {"/atoll.v1.Cluster/Status", on_status, service},
         {"/atoll.v1.Cluster/Digest", on_digest, service},
+        {"/atoll.v1.Cluster/Collect", at_on_collect, service},
     };
     size_t count = sizeof(table) / sizeof(table[0]);
     AT_ASSERT(count <= max);
@@ -176,6 +178,7 @@ static void on_status(struct at_grpc_call *call, void *ctx)
     status.log_bytes = stats.log_bytes;
     status.data_bytes = stats.data_bytes;
     status.discarded_entries = stats.discarded_entries;
+    status.collected = stats.collected_count + stats.sieved_count;
     status.grpc_port = service->grpc_port;
     status.peer_port = service->peer_port;
     fill_links(service, arena, &status);
@@ -238,12 +241,15 @@ static void on_digest(struct at_grpc_call *call, void *ctx)
         return;
     struct at_error error;
     struct at_slice table = {0};
+    int64_t now_micros = request->now_micros > 0
+                             ? request->now_micros
+                             : (int64_t)(at_clock_wall_ns(&service->clock) / 1000);
     struct digest_call *digest = AT_ARENA_NEW(at_grpc_call_arena(call), struct digest_call);
     enum at_code code = AT_OK;
     if (request->table_name[0] != '\0')
         code = at_service_table_id(service, at_slice_cstr(request->table_name), &table, &error);
     if (code == AT_OK)
-        code = at_digest_open(service->store, table, &digest->run, &error);
+        code = at_digest_open(service->store, table, now_micros, &digest->run, &error);
     if (code != AT_OK) {
         at_service_fail(service, call, &error);
         return;

@@ -20,6 +20,7 @@ enum item { ITEM_TABLE = 1, ITEM_FAMILY, ITEM_ROW, ITEM_CELL, ITEM_ROW_END };
 
 struct at_digest_run {
     struct at_store *store;
+    int64_t now_micros;
     struct at_schema *schema; /* names the tables; the rows are of newer ones */
     uint32_t next;            /* table index */
     uint32_t end;
@@ -42,6 +43,7 @@ static void on_row_end(void *ctx);
 
 enum at_code at_digest_open(struct at_store *store,
                             struct at_slice table,
+                            int64_t now_micros,
                             struct at_digest_run **ret_run,
                             struct at_error *reterr)
 {
@@ -62,6 +64,7 @@ enum at_code at_digest_open(struct at_store *store,
     }
     struct at_digest_run *run = AT_NEW(struct at_digest_run);
     run->store = store;
+    run->now_micros = now_micros;
     run->schema = schema;
     run->next = first;
     run->end = count;
@@ -117,7 +120,12 @@ void at_digest_close(struct at_digest_run **run)
 static enum at_code begin_table(struct at_digest_run *run, struct at_error *reterr)
 {
     const struct at_table *table = at_catalog_table_at(run->schema->catalog, run->next++);
-    struct at_read_spec spec = {.table = table->name, .rows = &run->rows, .large_rows = true};
+    struct at_read_spec spec = {
+        .table = table->name,
+        .rows = &run->rows,
+        .gc_micros = run->now_micros,
+        .large_rows = true,
+    };
     struct at_buf fields AT_CLEANUP(at_buf_deinit) = {0};
 
     at_buf_init(&fields, AT_MIB);

@@ -12,6 +12,7 @@
 
 /* Invariant: `qualifier` is the column of the last key that was taken, when in_column. */
 struct at_family_reader {
+    int64_t gc_micros; /* leave out what rules condemn at this time; 0: show it */
     struct at_visible visible;
     struct at_fold fold;
     struct at_cell cell;     /* of AT_FAMILY_CELL, until the next step */
@@ -21,9 +22,10 @@ struct at_family_reader {
     struct at_buf scratch; /* of at_key_decode */
     struct at_buf target;  /* of seeks */
     bool in_column;
-    bool consumed;    /* the key under the source was dealt with: move first */
-    bool skip_column; /* a hint: the current column is not wanted any more */
-    uint32_t stale;   /* overwritten versions passed in a row */
+    bool consumed;     /* the key under the source was dealt with: move first */
+    bool skip_column;  /* a hint: the current column is not wanted any more */
+    uint32_t versions; /* of the column that showed; with gc_micros */
+    uint32_t stale;    /* overwritten versions passed in a row */
 };
 
 enum at_family_event {

@@ -10,7 +10,9 @@ static uint32_t find(const struct at_hides *h, uint32_t table_id);
 static const struct at_schema_table *get(const struct at_hides *h, uint32_t table_id);
 static struct at_schema_table *get_or_add(struct at_hides *h, uint32_t table_id);
 static bool covers(struct at_dropped_range wide, struct at_dropped_range narrow);
-static void free_drops(const struct at_schema_table *t);
+static void free_table(const struct at_schema_table *t);
+static struct at_family_floor *
+get_or_add_floor(struct at_hides *h, uint32_t table_id, uint32_t family_id);
 
 void at_hides_init(struct at_hides *h)
 {
@@ -20,7 +22,7 @@ void at_hides_init(struct at_hides *h)
 void at_hides_deinit(struct at_hides *h)
 {
     for (uint32_t i = 0; i < h->count; i++)
-        free_drops(&h->tables[i]);
+        free_table(&h->tables[i]);
     at_free(h->tables);
     *h = (struct at_hides){0};
 }
@@ -67,6 +69,38 @@ bool at_hides_add_drop(struct at_hides *h,
     return true;
 }
 
+struct at_floor at_hides_floor(const struct at_hides *h, uint32_t table_id, uint32_t family_id)
+{
+    const struct at_schema_table *t = get(h, table_id);
+
+    for (uint32_t i = 0; t != NULL && i < t->floor_count; i++)
+        if (t->floors[i].family_id == family_id)
+            return t->floors[i].floor;
+    return (struct at_floor){0};
+}
+
+void at_hides_set_floor(struct at_hides *h,
+                        uint32_t table_id,
+                        uint32_t family_id,
+                        struct at_floor floor)
+{
+    struct at_family_floor *f = get_or_add_floor(h, table_id, family_id);
+
+    AT_ASSERT(floor.before_micros >= f->floor.before_micros);
+    AT_ASSERT(at_stamp_cmp(floor.stamp, f->floor.stamp) >= 0);
+    f->floor = floor;
+    h->floors_changed = true;
+}
+
+void at_hides_set_dead(struct at_hides *h, uint32_t table_id, uint32_t family_id)
+{
+    if (family_id == 0)
+        get_or_add(h, table_id)->dead = true;
+    else
+        get_or_add_floor(h, table_id, family_id)->dead = true;
+    h->floors_changed = true;
+}
+
 void at_hides_forget(struct at_hides *h, uint32_t table_id, at_hides_gone gone, void *ctx)
 {
     uint32_t at = find(h, table_id);
@@ -76,7 +110,7 @@ void at_hides_forget(struct at_hides *h, uint32_t table_id, at_hides_gone gone, 
     const struct at_schema_table *t = &h->tables[at];
     for (uint32_t i = 0; gone != NULL && i < t->drop_count; i++)
         gone(ctx, table_id, t->drops[i]);
-    free_drops(t);
+    free_table(t);
     h->count--;
     memmove(&h->tables[at], &h->tables[at + 1], (h->count - at) * sizeof(*h->tables));
 }
@@ -121,15 +155,37 @@ static struct at_schema_table *get_or_add(struct at_hides *h, uint32_t table_id)
     return &h->tables[at];
 }
 
+static struct at_family_floor *
+get_or_add_floor(struct at_hides *h, uint32_t table_id, uint32_t family_id)
+{
+    struct at_schema_table *t = get_or_add(h, table_id);
+    uint32_t at = 0;
+
+    AT_ASSERT(family_id != 0);
+    while (at < t->floor_count && t->floors[at].family_id < family_id)
+        at++;
+    if (at < t->floor_count && t->floors[at].family_id == family_id)
+        return (struct at_family_floor *)(uintptr_t)&t->floors[at];
+    struct at_family_floor *floors = at_alloc((t->floor_count + 1) * sizeof(*floors));
+    for (uint32_t i = 0; i < t->floor_count; i++)
+        floors[i < at ? i : i + 1] = t->floors[i];
+    floors[at] = (struct at_family_floor){.family_id = family_id};
+    at_free((void *)(uintptr_t)t->floors);
+    t->floors = floors;
+    t->floor_count++;
+    return &floors[at];
+}
+
 static bool covers(struct at_dropped_range wide, struct at_dropped_range narrow)
 {
     return at_slice_has_prefix(narrow.prefix, wide.prefix) &&
            at_stamp_cmp(wide.stamp, narrow.stamp) >= 0;
 }
 
-static void free_drops(const struct at_schema_table *t)
+static void free_table(const struct at_schema_table *t)
 {
     for (uint32_t i = 0; i < t->drop_count; i++)
         at_free((void *)(uintptr_t)t->drops[i].prefix.data);
     at_free((void *)(uintptr_t)t->drops);
+    at_free((void *)(uintptr_t)t->floors);
 }

@@ -11,7 +11,10 @@
  *
  * One iterator is consistent by itself, so a read that needs only one does without a snapshot. It
  * must then find the same schema after opening the iterator as before (snapshot first, schema
- * second: see schema.h); when it does not, it opens again, with a snapshot.
+ * second: see schema.h); when it does not, it opens again, with a snapshot. The same holds for
+ * floors with any number of iterators: compactions go by the newest ones and do not look at
+ * snapshots, so the floors must still be the same once all iterators are open. What an open
+ * iterator sees stays on disk.
  *
  * Between rows the cursor may be made anew behind the last row: after SNAPSHOT_NS_MAX, so that no
  * snapshot holds back compaction for the length of a slow scan, and once when the read turns out
@@ -61,6 +64,7 @@ static void take_cell(struct at_read *read);
 static void emit(void *ctx, const struct at_cell *cell);
 static enum at_code end_row(struct at_read *read, struct at_error *reterr);
 static enum at_code fail_large(const struct at_read *read, struct at_error *reterr);
+static enum at_code no_table(const struct at_read_spec *spec, struct at_error *reterr);
 
 enum at_code at_read_open(struct at_store *store,
                           const struct at_read_spec *spec,
@@ -69,7 +73,7 @@ enum at_code at_read_open(struct at_store *store,
 {
     *ret_read = NULL;
     if (spec->table.len == 0 || spec->table.len > AT_TABLE_ID_BYTES_MAX)
-        return at_fail(reterr, AT_NOT_FOUND, "Table not found: %.*s", AT_SLICE_ARG(spec->table));
+        return no_table(spec, reterr);
 
     struct at_read *read = AT_NEW(struct at_read);
     read->store = store;
@@ -78,6 +82,8 @@ enum at_code at_read_open(struct at_store *store,
     read->spec.table.data = (const uint8_t *)read->table;
     at_buf_init(&read->last_scanned, AT_ROW_KEY_BYTES_MAX);
     narrow_to_row(read);
+    if (spec->gc_micros == 0)
+        read->spec.gc_micros = at_store_strict_micros(store);
     enum at_code code = open_cursor(read, reterr);
     if (code != AT_OK) {
         at_read_close(&read);
@@ -147,6 +153,11 @@ enum at_code at_read_step(struct at_read *read,
     return AT_OK;
 }
 
+struct at_slice at_read_large_row(const struct at_read *read)
+{
+    return read->row_large ? at_row_cursor_row(read->cursor) : at_slice_make(NULL, 0);
+}
+
 struct at_slice at_read_last_scanned(const struct at_read *read)
 {
     return at_buf_slice(&read->last_scanned);
@@ -199,15 +210,14 @@ static enum at_code open_cursor(struct at_read *read, struct at_error *reterr)
 
     read->opened_ns = 0;
     AT_TRY(open_cursor_at(read, false, &stale, reterr));
-    if (stale) {
+    while (stale) {
         close_cursor(read);
         AT_TRY(open_cursor_at(read, true, &stale, reterr));
     }
-    AT_ASSERT(!stale);
     return AT_OK;
 }
 
-/* Without a snapshot *ret_stale tells that the schema changed while the iterator was opened. */
+/* *ret_stale tells that the schema changed too much while the iterators were opened. */
 static enum at_code
 open_cursor_at(struct at_read *read, bool with_snapshot, bool *ret_stale, struct at_error *reterr)
 {
@@ -229,15 +239,15 @@ open_cursor_at(struct at_read *read, bool with_snapshot, bool *ret_stale, struct
         .rows = read->spec.rows,
         .filter = filter,
         .after = at_buf_slice(&read->last_scanned),
+        .gc_micros = read->spec.gc_micros,
         .reversed = read->spec.reversed,
         .scan = read->long_read,
     };
     AT_TRY(at_row_cursor_open(&spec, &read->cursor, reterr));
-    if (read->snapshot == NULL) {
-        struct at_schema *newest = at_store_schema(read->store);
-        *ret_stale = newest->version != read->schema->version;
-        at_schema_unref(&newest);
-    }
+    struct at_schema *newest = at_store_schema(read->store);
+    *ret_stale = newest->floors_version != read->schema->floors_version ||
+                 (read->snapshot == NULL && newest->version != read->schema->version);
+    at_schema_unref(&newest);
     return AT_OK;
 }
 
@@ -258,7 +268,17 @@ find_table(struct at_read *read, const struct at_table **ret_table, struct at_er
     *ret_table = at_catalog_table(read->schema->catalog, read->spec.table);
     if (*ret_table != NULL)
         return AT_OK;
-    return at_fail(reterr, AT_NOT_FOUND, "Table not found: %.*s", AT_SLICE_ARG(read->spec.table));
+    return no_table(&read->spec, reterr);
+}
+
+static struct at_slice name_of(const struct at_read_spec *spec)
+{
+    return spec->full_name.len > 0 ? spec->full_name : spec->table;
+}
+
+static enum at_code no_table(const struct at_read_spec *spec, struct at_error *reterr)
+{
+    return at_fail(reterr, AT_NOT_FOUND, "Table not found: %.*s", AT_SLICE_ARG(name_of(spec)));
 }
 
 /* The clock is read once per step; the first step starts the count. */
@@ -357,6 +377,6 @@ static enum at_code fail_large(const struct at_read *read, struct at_error *rete
     return at_fail(reterr, AT_FAILED_PRECONDITION,
                    "Error while reading table '%.*s' : Read returned more than %zuMB from row "
                    "'%s' which exceeds the limit. Make use of filters to reduce the row size.",
-                   AT_SLICE_ARG(read->spec.table), AT_ROW_READ_BYTES_MAX / AT_MIB,
+                   AT_SLICE_ARG(name_of(&read->spec)), AT_ROW_READ_BYTES_MAX / AT_MIB,
                    at_buf_cstr(&name));
 }

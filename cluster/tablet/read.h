@@ -17,9 +17,12 @@ struct at_read;
 
 struct at_read_spec {
     struct at_slice table;          /* table id */
+    struct at_slice full_name;      /* for messages, borrowed; empty: the id */
     const struct at_row_set *rows;  /* finished; borrowed for the read's life */
     const struct at_filter *filter; /* NULL: everything; borrowed */
     uint64_t rows_limit;            /* rows with output; 0: no limit */
+    int64_t gc_micros;              /* leave out what rules condemn at this time; 0: only if the
+                                       store is strict, and then as of now */
     bool reversed;
     bool large_rows; /* rows beyond AT_ROW_READ_BYTES_MAX too: for what does not answer a client */
     uint64_t seed;   /* for row samples */
@@ -49,12 +52,15 @@ void at_read_close(struct at_read **read);
 
 /* at_read_step goes on until about `bytes_max` of output were given to the sink or as much was
  * passed over, possibly in the middle of a row, and sets *ret_done at the end. FAILED_PRECONDITION
- * for a row beyond AT_ROW_READ_BYTES_MAX, UNAVAILABLE or DATA_LOSS from the disk. */
+ * for a row beyond AT_ROW_READ_BYTES_MAX (see at_read_large_row), UNAVAILABLE or DATA_LOSS from the disk. */
 AT_MUST_USE enum at_code at_read_step(struct at_read *read,
                                       const struct at_read_sink *sink,
                                       size_t bytes_max,
                                       bool *ret_done,
                                       struct at_error *reterr);
+
+/* at_read_large_row: the row that was too large, when that is what ended the read; else empty. */
+struct at_slice at_read_large_row(const struct at_read *read);
 
 /* at_read_last_scanned: the last row the read is completely done with (with or without output);
  * empty before the first. Lives until the next step. */
@@ -89,7 +95,9 @@ AT_MUST_USE enum at_code at_read_samples(struct at_store *store,
 
 /* A digest over the visible rows of a table: equal on two clusters exactly when tables, families,
  * rows and cells are (up to collisions of 128 bits). Independent of local ids, stamps and storage.
- * Bounded steps like at_read_step; `table` empty means all tables in name order. */
+ * What rules condemn at now_micros is left out, so that it does not matter which cluster has
+ * collected it already; ask all with the same now. Bounded steps like at_read_step; `table` empty
+ * means all tables in name order. */
 struct at_digest {
     uint64_t rows;
     uint64_t cells;
@@ -98,6 +106,7 @@ struct at_digest {
 struct at_digest_run;
 AT_MUST_USE enum at_code at_digest_open(struct at_store *store,
                                         struct at_slice table,
+                                        int64_t now_micros,
                                         struct at_digest_run **ret_run,
                                         struct at_error *reterr);
 AT_MUST_USE enum at_code at_digest_step(struct at_digest_run *run,

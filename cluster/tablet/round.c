@@ -226,6 +226,8 @@ static enum at_code commit_batch(struct writer *w, struct at_error *reterr)
     store_publish_view(w->store, w->replica);
     if (r->catalog)
         store_publish_schema(w->store, w->schema);
+    if (r->catalog || r->hides)
+        store_publish_sieve(w->store, w->schema); /* never before its readers have it */
     w->next_promise_ns = r->mono_ns;
     atomic_fetch_add_explicit(&w->store->rounds, 1, memory_order_relaxed);
     if (config->on_commit != NULL)

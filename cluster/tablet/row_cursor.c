@@ -90,6 +90,7 @@ enum at_code at_row_cursor_open(const struct at_row_cursor_spec *spec,
     c->budget_bytes = UINT64_MAX;
     at_range_walk_init(&c->walk, spec->rows, spec->reversed);
     at_family_reader_init(&c->reader);
+    c->reader.gc_micros = spec->gc_micros;
     at_buf_init(&c->row, AT_KEY_BYTES_MAX);
     at_buf_init(&c->escaped, AT_KEY_BYTES_MAX);
     at_buf_init(&c->scratch, AT_KEY_BYTES_MAX);
@@ -103,6 +104,7 @@ enum at_code at_row_cursor_open(const struct at_row_cursor_spec *spec,
             struct at_row_source *s = &c->sources[c->count++];
             s->family = &table->families[i];
             s->family_id = table->families[i].id;
+            s->floor = at_schema_floor(spec->schema, table->id, s->family_id)->floor;
             code = open_source(c, spec, s, reterr);
         }
         c->have_marker = at_schema_has_row_markers(spec->schema, table->id);

@@ -24,6 +24,7 @@ struct at_row_cursor_spec {
     const struct at_filter *filter; /* only to leave families out; may be NULL */
     struct at_slice after;          /* go on behind this row, in reading order; empty: from the
                                        start. Only borrowed by open */
+    int64_t gc_micros;              /* leave out what rules condemn at this time; 0: show it */
     bool reversed;
     bool scan; /* a long read */
 };

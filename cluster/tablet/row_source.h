@@ -8,13 +8,15 @@
 #include "cluster/engine/engine.h"
 #include "cluster/model/catalog.h"
 #include "cluster/model/key.h"
+#include "cluster/model/visible.h"
 
 /* Invariant: key and row are those of the iterator's place when valid, and empty when not. */
 struct at_row_source {
     struct at_iter *iter;
     const struct at_family *family; /* NULL: row markers */
     uint32_t table_id;
-    uint32_t family_id; /* 0: row markers */
+    uint32_t family_id;    /* 0: row markers */
+    struct at_floor floor; /* of the family */
     bool valid;
     bool in_row;            /* for the cursor: it has keys of the current row */
     struct at_slice key;    /* as stored */

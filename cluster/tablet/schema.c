@@ -23,6 +23,9 @@ struct drop_link {
 struct table_state {
     uint32_t table_id;
     bool row_markers;
+    bool dead;
+    uint32_t floor_count;
+    struct at_family_floor *floors;
     uint32_t drop_count;
     struct at_dropped_range *drops;
     struct drop_link *links;
@@ -58,6 +61,7 @@ struct at_schema *at_schema_new(const struct at_schema_spec *spec)
     struct at_schema_impl *impl = AT_NEW(struct at_schema_impl);
     s->impl = impl;
     s->version = spec->version;
+    s->floors_version = spec->floors_version;
     atomic_init(&impl->refs, 1);
     if (spec->catalog != NULL) {
         impl->shared = AT_NEW(struct shared_catalog);
@@ -141,11 +145,39 @@ bool at_schema_has_row_markers(const struct at_schema *s, uint32_t table_id)
     return t != NULL && t->row_markers;
 }
 
+const struct at_family_floor *
+at_schema_floor(const struct at_schema *s, uint32_t table_id, uint32_t family_id)
+{
+    static const struct at_family_floor none = {0};
+    static const struct at_family_floor dead = {.dead = true};
+    const struct table_state *t = find_table(s, table_id);
+    uint32_t low = 0;
+    uint32_t high = t ? t->floor_count : 0;
+
+    if (t != NULL && t->dead)
+        return &dead;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (t->floors[mid].family_id == family_id)
+            return &t->floors[mid];
+        if (t->floors[mid].family_id < family_id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return &none;
+}
+
 static void
 copy_table(struct at_arena *arena, const struct at_schema_table *from, struct table_state *to)
 {
     to->table_id = from->table_id;
     to->row_markers = from->row_markers;
+    to->dead = from->dead;
+    to->floor_count = from->floor_count;
+    to->floors = AT_ARENA_ARRAY(arena, struct at_family_floor, from->floor_count);
+    if (from->floor_count > 0)
+        memcpy(to->floors, from->floors, from->floor_count * sizeof(*to->floors));
     to->drops = AT_ARENA_ARRAY(arena, struct at_dropped_range, from->drop_count);
     to->links = AT_ARENA_ARRAY(arena, struct drop_link, from->drop_count);
     for (uint32_t i = 0; i < from->drop_count; i++)

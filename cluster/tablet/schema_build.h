@@ -14,14 +14,18 @@
 struct at_schema_table {
     uint32_t table_id;
     bool row_markers; /* a row marker was written, or is about to be */
+    bool dead;        /* its generation is over */
     const struct at_dropped_range *drops;
     uint32_t drop_count;
+    const struct at_family_floor *floors; /* ascending by family id */
+    uint32_t floor_count;
 };
 
 struct at_schema_spec {
-    struct at_catalog *catalog;           /* taken over; NULL: the catalog of `share` */
-    struct at_schema *share;              /* only read; may be NULL when there is a catalog */
-    uint64_t version;                     /* the store counts it up with every schema */
+    struct at_catalog *catalog; /* taken over; NULL: the catalog of `share` */
+    struct at_schema *share;    /* only read; may be NULL when there is a catalog */
+    uint64_t version;           /* the store counts it up with every schema */
+    uint64_t floors_version;
     const struct at_schema_table *tables; /* any order; each id once. Copied */
     uint32_t table_count;
 };

@@ -2,6 +2,8 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "cluster/tablet/collector.h"
+#include "cluster/tablet/sieve.h"
 #include "cluster/tablet/writer.h"
 
 /* What other threads touch: three mailboxes, the published schema, the published view of the
@@ -16,6 +18,7 @@
 #define CALLS_MAX 65536
 
 static void release(struct at_store *s);
+static void *begin_sieve(void *store);
 static uint64_t load(const atomic_uint_fast64_t *v);
 
 enum at_code at_store_open(const struct at_store_config *config,
@@ -28,6 +31,7 @@ enum at_code at_store_open(const struct at_store_config *config,
         .block_cache_bytes = config->block_cache_bytes,
         .memtable_bytes = config->memtable_bytes,
         .background_threads = BACKGROUND_THREADS,
+        .sieve = {s, begin_sieve, at_sieve_drops, at_sieve_end},
     };
 
     AT_ASSERT(config->replica.sync_commits == config->sync_commits);
@@ -47,6 +51,7 @@ enum at_code at_store_open(const struct at_store_config *config,
     }
     int failed = pthread_create(&s->thread, NULL, writer_main, s->writer);
     AT_ASSERT(failed == 0);
+    s->collector = at_collector_start(s);
     *ret_store = s;
     return AT_OK;
 }
@@ -57,6 +62,7 @@ void at_store_close(struct at_store **store)
 
     if (s == NULL)
         return;
+    at_collector_stop(&s->collector); /* it waits for the writer */
     atomic_store(&s->closing, true);
     at_mailbox_close(&s->applies);
     at_mailbox_close(&s->calls);
@@ -90,6 +96,16 @@ struct at_schema *at_store_schema(struct at_store *s)
 uint64_t at_store_profiles_version(struct at_store *s)
 {
     return atomic_load_explicit(&s->profiles_version, memory_order_acquire);
+}
+
+int64_t at_store_strict_micros(struct at_store *s)
+{
+    return s->config.gc_strict ? (int64_t)(at_clock_wall_ns(&s->config.clock) / 1000) : 0;
+}
+
+enum at_code at_store_collect(struct at_store *s, struct at_collect *collect)
+{
+    return at_collector_ask(s->collector, collect);
 }
 
 struct at_engine *at_store_engine(struct at_store *s)
@@ -144,6 +160,8 @@ void at_store_stats(struct at_store *s, struct at_store_stats *ret_stats)
         .discarded_entries = load(&s->discarded),
         .rounds = load(&s->rounds),
         .operations = load(&s->operations),
+        .collected_count = load(&s->collected),
+        .sieved_count = at_engine_sieved_count(s->engine),
     };
 }
 
@@ -167,6 +185,27 @@ void store_publish_schema(struct at_store *s, struct at_schema *schema)
     atomic_store_explicit(&s->profiles_version, profiles, memory_order_release);
 }
 
+void store_publish_sieve(struct at_store *s, struct at_schema *schema)
+{
+    pthread_mutex_lock(&s->schema_lock);
+    struct at_schema *old = s->sieve_schema;
+    s->sieve_schema = at_schema_ref(schema);
+    pthread_mutex_unlock(&s->schema_lock);
+    at_schema_unref(&old);
+}
+
+static void *begin_sieve(void *store)
+{
+    struct at_store *s = store;
+    struct at_schema *schema = NULL;
+
+    pthread_mutex_lock(&s->schema_lock);
+    if (s->sieve_schema != NULL)
+        schema = at_schema_ref(s->sieve_schema);
+    pthread_mutex_unlock(&s->schema_lock);
+    return schema != NULL ? at_sieve_begin(schema) : NULL;
+}
+
 void store_publish_view(struct at_store *s, const struct at_replica *r)
 {
     pthread_mutex_lock(&s->view_lock);
@@ -178,7 +217,8 @@ static void release(struct at_store *s)
 {
     writer_free(&s->writer);
     at_schema_unref(&s->schema);
-    at_engine_close(&s->engine);
+    at_engine_close(&s->engine); /* only now do compactions need the schema no more */
+    at_schema_unref(&s->sieve_schema);
     at_replica_view_deinit(&s->view);
     pthread_mutex_destroy(&s->view_lock);
     pthread_mutex_destroy(&s->schema_lock);

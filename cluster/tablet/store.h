@@ -22,6 +22,8 @@ struct at_store_config {
     size_t memtable_bytes;
     uint64_t log_bytes_max; /* cap of the mutation log; past it the oldest foreign entries go */
     bool sync_commits;      /* durability: sync */
+    uint32_t gc_delay_s;    /* garbage stays no longer; 0: until at_store_collect */
+    bool gc_strict;         /* reads leave out what rules condemn, at once */
     struct at_clock clock;
     struct at_replica_config replica;
     /* The catalog of an instance at its birth (app profiles of the instance file), applied once,
@@ -56,6 +58,26 @@ struct at_schema *at_store_schema(struct at_store *store);
 /* at_store_profiles_version changes with every profile change. Any thread; cheap. */
 uint64_t at_store_profiles_version(struct at_store *store);
 
+/* at_store_strict_micros: the time at which rules hide cells from reads; 0: they do not. */
+int64_t at_store_strict_micros(struct at_store *store);
+
+/* One run of the collector over a table, asked for by a person: removes all garbage that there is
+ * now, then compacts, so that compactions have dropped theirs too. Storage is the asker's until
+ * `done` ran, on the collector's thread; it must only enqueue. */
+struct at_collect {
+    struct at_mail mail;
+    struct at_slice table; /* its id, borrowed; empty: all */
+    void (*done)(struct at_collect *collect);
+    void *ctx;
+    enum at_code code; /* NOT_FOUND: no such table; UNAVAILABLE: closing, or writes are refused */
+    struct at_error error;
+    uint64_t collected_count; /* stored versions this run removed */
+    uint64_t sieved_count;    /* that compactions dropped meanwhile */
+};
+/* at_store_collect: RESOURCE_EXHAUSTED when too many wait, UNAVAILABLE when closing; then `done` is
+ * not called. Any thread. */
+AT_MUST_USE enum at_code at_store_collect(struct at_store *store, struct at_collect *collect);
+
 /* at_store_engine borrows the engine, for reads. */
 struct at_engine *at_store_engine(struct at_store *store);
 
@@ -80,6 +102,8 @@ struct at_store_stats {
     uint64_t discarded_entries;
     uint64_t rounds;
     uint64_t operations;
+    uint64_t collected_count; /* stored versions the collector removed, since open */
+    uint64_t sieved_count;    /* keys that compactions dropped, since open */
 };
 void at_store_stats(struct at_store *store, struct at_store_stats *ret_stats);
 

@@ -19,6 +19,7 @@ enum at_write_kind {
     AT_WRITE_CHECK,   /* struct at_write_check: CheckAndMutateRow */
     AT_WRITE_CATALOG, /* struct at_write_catalog: schema and profiles */
     AT_WRITE_DROP,    /* struct at_write_drop: DropRowRange */
+    AT_WRITE_COLLECT, /* struct at_write_collect: garbage goes */
     AT_WRITE_APPLY,   /* a foreign reply (replication/peer/peering.h) */
     AT_WRITE_CALL,    /* an at_replica_call */
 };
@@ -114,6 +115,19 @@ struct at_write_drop {
     struct at_slice table;
     struct at_slice full_name;
     struct at_slice prefix; /* empty: all rows */
+};
+
+/* Removes cells by their exact keys: no log entry, no stamp. ABORTED when the schema by which they
+ * were judged may have held what a failed commit took back: judge again. */
+struct at_write_collect {
+    struct at_write base;
+    uint64_t schema_version; /* by which the keys were judged */
+    const struct at_slice *keys;
+    uint32_t key_count;
+    bool raise_floors; /* of all families, to what their rules condemn by age alone by now */
+    /* The time at which rules may be asked, with raise_floors. 0: the clock is not trusted, so
+     * nothing is old. */
+    int64_t ret_now_micros;
 };
 
 #endif

@@ -179,6 +179,9 @@ static void do_write(struct writer *w, struct at_write *write)
     case AT_WRITE_DROP:
         write_drop(w, (struct at_write_drop *)write);
         return;
+    case AT_WRITE_COLLECT:
+        write_collect(w, (struct at_write_collect *)write);
+        return;
     case AT_WRITE_APPLY:
     case AT_WRITE_CALL:
         break; /* these have mailboxes of their own */

@@ -27,10 +27,14 @@
 /* META keys begin with one of these. */
 #define META_CATALOG 'c' /* kind(1) table_generation(8) table NUL name -> catalog record */
 #define META_DROP 'd'    /* table id(4) ~hlc(8) ~origin(4) -> prefix */
+#define META_FLOOR 'f'   /* table id(4) family id(4) -> before_micros(8) hlc(8) origin(4) */
 #define META_ID 'i'      /* see local_ids.h */
 #define META_REPLICA 'r' /* records of replication/replica.h, under their own names */
 #define META_TOKEN 't'   /* span(8) id(16), see tokens.h -> empty */
 #define META_RUN 's'     /* how the store last ran: see writer_load.c */
+
+#define META_FLOOR_KEY_BYTES (1 + 4 + 4)
+#define META_FLOOR_VALUE_BYTES (8 + AT_KEY_STAMP_BYTES)
 
 #define TOUCHED_SLOTS 16384u /* a power of two */
 
@@ -86,6 +90,8 @@ struct writer {
     struct at_replica *replica;
     struct at_schema *schema; /* the newest, perhaps not published yet */
     uint64_t schema_version;
+    uint64_t floors_version; /* of the schema with which floors last changed */
+    uint64_t load_version;   /* schemas up to this one may show what was never committed */
     struct at_local_ids ids;
     struct at_hides hides;
     struct at_tokens tokens;
@@ -135,7 +141,8 @@ struct at_store {
     struct writer *writer;
 
     pthread_mutex_t schema_lock;
-    struct at_schema *schema; /* published */
+    struct at_schema *schema;       /* published */
+    struct at_schema *sieve_schema; /* durable: compactions go by it; NULL until loaded */
     pthread_mutex_t view_lock;
     struct at_replica_view view;
     atomic_uint_fast64_t profiles_version;
@@ -143,12 +150,16 @@ struct at_store {
     atomic_uint_fast64_t discarded;
     atomic_uint_fast64_t rounds;
     atomic_uint_fast64_t operations;
+    atomic_uint_fast64_t collected;
+    struct at_collector *collector;
 };
 
 /* --- store.c --- */
 void store_poke(struct at_store *s);
 void store_publish_schema(struct at_store *s, struct at_schema *schema); /* refs */
 void store_publish_view(struct at_store *s, const struct at_replica *r);
+/* store_publish_sieve lets compactions go by the schema, whose floors are durable. Refs. */
+void store_publish_sieve(struct at_store *s, struct at_schema *schema);
 
 /* --- writer.c: the thread --- */
 AT_MUST_USE enum at_code writer_new(struct at_store *s, struct writer **ret_w, struct at_error *e);
@@ -209,6 +220,11 @@ void writer_note_row_markers(struct writer *w, uint32_t table_id);
 void writer_note_drop(struct writer *w, uint32_t table_id, struct at_dropped_range drop);
 /* meta_drop_gone deletes the record of a dropped range that is forgotten (an at_hides_gone). */
 void meta_drop_gone(void *writer, uint32_t table_id, struct at_dropped_range drop);
+/* writer_note_floor raises a family's floor; it has to be durable with the round. */
+void writer_note_floor(struct writer *w,
+                       uint32_t table_id,
+                       uint32_t family_id,
+                       struct at_floor floor);
 void meta_catalog_key(struct at_buf *out, const struct at_catalog_record *r);
 /* meta_schema makes the newest schema anew, from `catalog` (taken) or, NULL, with the same one. */
 void meta_schema(struct writer *w, struct at_catalog *catalog);
@@ -240,6 +256,11 @@ struct row_op {
 };
 void row_put(struct writer *w, const struct row_op *op);
 void row_reserve_ids(struct writer *w, uint32_t count);
+/* row_check tells beforehand what row_resolve would refuse, and changes nothing. */
+AT_MUST_USE enum at_code row_check(const struct at_table *table,
+                                   struct at_slice full_name,
+                                   const struct at_row_mutations *row,
+                                   struct at_error *reterr);
 enum at_code row_no_family(struct at_slice row, struct at_slice full_name, struct at_error *reterr);
 enum at_code row_no_table(struct at_slice full_name, struct at_error *reterr);
 
@@ -262,6 +283,7 @@ void write_modify(struct writer *w, struct at_write_modify *write);
 void write_check(struct writer *w, struct at_write_check *write);
 void write_catalog(struct writer *w, struct at_write_catalog *write);
 void write_drop(struct writer *w, struct at_write_drop *write);
+void write_collect(struct writer *w, struct at_write_collect *write);
 
 /* --- apply.c: foreign replies --- */
 void apply_replies(struct writer *w);

@@ -37,6 +37,7 @@ static enum at_code
 read_record(struct writer *w, struct loading *l, const struct at_iter *i, struct at_error *reterr);
 static enum at_code read_catalog(struct writer *w, struct loading *l, struct at_slice value);
 static enum at_code read_drop(struct writer *w, struct at_slice key, struct at_slice value);
+static enum at_code read_floor(struct writer *w, struct at_slice key, struct at_slice value);
 static enum at_code read_run(struct loading *l, struct at_slice value, struct at_error *reterr);
 static enum at_code build_catalog(struct writer *w, struct loading *l, struct at_error *reterr);
 static void forget_dead(struct writer *w);
@@ -54,6 +55,8 @@ enum at_code writer_load(struct writer *w, bool start, struct at_error *reterr)
     at_arena_reset(&w->arena);
     at_local_ids_init(&w->ids);
     at_hides_init(&w->hides);
+    w->hides.floors_changed = true;
+    w->load_version = w->schema_version;
     w->replica = at_replica_new(&config->replica);
     enum at_code rc = read_meta(w, &l, reterr);
     if (rc == AT_OK && l.anything && !l.run_seen)
@@ -76,6 +79,7 @@ enum at_code writer_load(struct writer *w, bool start, struct at_error *reterr)
     if (l.tail_may_be_lost && start)
         at_log(AT_LOG_WARN, "the machine went down with unsynced writes, opening a new epoch");
     store_publish_schema(w->store, w->schema);
+    store_publish_sieve(w->store, w->schema);
     w->loaded = true;
     return AT_OK;
 }
@@ -131,6 +135,9 @@ read_record(struct writer *w, struct loading *l, const struct at_iter *i, struct
         case META_DROP:
             rc = read_drop(w, key, value);
             break;
+        case META_FLOOR:
+            rc = read_floor(w, key, value);
+            break;
         case META_ID:
             rc = at_local_ids_restore(&w->ids, rest, value);
             break;
@@ -171,6 +178,22 @@ static enum at_code read_drop(struct writer *w, struct at_slice key, struct at_s
     if (table_id == 0)
         return AT_DATA_LOSS;
     (void)at_hides_add_drop(&w->hides, table_id, drop, NULL, NULL);
+    return AT_OK;
+}
+
+static enum at_code read_floor(struct writer *w, struct at_slice key, struct at_slice value)
+{
+    if (key.len != META_FLOOR_KEY_BYTES || value.len != META_FLOOR_VALUE_BYTES)
+        return AT_DATA_LOSS;
+    uint32_t table_id = at_get_be32(key.data + 1);
+    uint32_t family_id = at_get_be32(key.data + 5);
+    struct at_floor floor = {
+        .before_micros = (int64_t)at_get_be64(value.data),
+        .stamp = {at_get_be64(value.data + 8), {at_get_be32(value.data + 16)}},
+    };
+    if (table_id == 0 || family_id == 0 || floor.before_micros < 0)
+        return AT_DATA_LOSS;
+    at_hides_set_floor(&w->hides, table_id, family_id, floor);
     return AT_OK;
 }
 

@@ -24,6 +24,8 @@ static void remove_dead(struct writer *w,
                         const struct at_catalog_record *r);
 static uint64_t counter_of(const struct at_catalog *c, const struct at_catalog_record *r);
 static void remove_data(struct writer *w, uint32_t table_id, uint32_t family_id);
+static void forget_floors(struct writer *w, uint32_t table_id, uint32_t family_id);
+static void floor_key(uint8_t *ret_key, uint32_t table_id, uint32_t family_id);
 static void drop_key(struct at_buf *out, uint32_t table_id, struct at_stamp stamp);
 static void append(struct at_buf *out, const void *data, size_t len);
 
@@ -82,6 +84,25 @@ void writer_note_drop(struct writer *w, uint32_t table_id, struct at_dropped_ran
     w->round.hides = true;
 }
 
+void writer_note_floor(struct writer *w,
+                       uint32_t table_id,
+                       uint32_t family_id,
+                       struct at_floor floor)
+{
+    uint8_t key[META_FLOOR_KEY_BYTES];
+    uint8_t value[META_FLOOR_VALUE_BYTES];
+
+    at_hides_set_floor(&w->hides, table_id, family_id, floor);
+    floor_key(key, table_id, family_id);
+    at_put_be64(value, (uint64_t)floor.before_micros);
+    at_put_be64(value + 8, floor.stamp.hlc);
+    at_put_be32(value + 16, floor.stamp.origin.v);
+    at_batch_put(w->round.batch, AT_SPACE_META, at_slice_make(key, sizeof(key)),
+                 at_slice_make(value, sizeof(value)));
+    w->round.hides = true;
+    w->round.sync = true;
+}
+
 void meta_catalog_key(struct at_buf *out, const struct at_catalog_record *r)
 {
     uint8_t head[1 + 1 + 8] = {META_CATALOG, (uint8_t)r->kind};
@@ -99,11 +120,15 @@ void meta_schema(struct writer *w, struct at_catalog *catalog)
         .catalog = catalog,
         .share = w->schema,
         .version = ++w->schema_version,
+        .floors_version = w->floors_version,
         .tables = w->hides.tables,
         .table_count = w->hides.count,
     };
-    struct at_schema *new = at_schema_new(&spec);
 
+    if (w->hides.floors_changed)
+        w->floors_version = spec.floors_version = spec.version;
+    w->hides.floors_changed = false;
+    struct at_schema *new = at_schema_new(&spec);
     at_schema_unref(&w->schema);
     w->schema = new;
 }
@@ -113,6 +138,7 @@ struct at_schema *meta_schema_hiding(struct writer *w, struct at_schema *like)
     struct at_schema_spec spec = {
         .share = like,
         .version = ++w->schema_version,
+        .floors_version = w->floors_version,
         .tables = w->hides.tables,
         .table_count = w->hides.count,
     };
@@ -234,6 +260,33 @@ static void remove_data(struct writer *w, uint32_t table_id, uint32_t family_id)
     at_put_be32(end + 4, family_id == 0 ? 0 : family_id + 1);
     at_batch_delete_range(w->round.batch, AT_SPACE_CELLS, at_slice_make(start, sizeof(start)),
                           at_slice_make(end, sizeof(end)));
+    forget_floors(w, table_id, family_id);
+}
+
+/* Compactions drop what is left of the dead, so that they died must be durable. */
+static void forget_floors(struct writer *w, uint32_t table_id, uint32_t family_id)
+{
+    const struct at_hides *h = &w->hides;
+    uint8_t key[META_FLOOR_KEY_BYTES];
+
+    for (uint32_t t = 0; t < h->count; t++) {
+        const struct at_schema_table *table = &h->tables[t];
+        for (uint32_t i = 0; table->table_id == table_id && i < table->floor_count; i++) {
+            if (family_id != 0 && table->floors[i].family_id != family_id)
+                continue;
+            floor_key(key, table_id, table->floors[i].family_id);
+            at_batch_delete(w->round.batch, AT_SPACE_META, at_slice_make(key, sizeof(key)));
+        }
+    }
+    at_hides_set_dead(&w->hides, table_id, family_id);
+    w->round.sync = true;
+}
+
+static void floor_key(uint8_t *ret_key, uint32_t table_id, uint32_t family_id)
+{
+    ret_key[0] = META_FLOOR;
+    at_put_be32(ret_key + 1, table_id);
+    at_put_be32(ret_key + 5, family_id);
 }
 
 static void drop_key(struct at_buf *out, uint32_t table_id, struct at_stamp stamp)

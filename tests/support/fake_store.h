@@ -1,7 +1,7 @@
 /* fake_store.h: as much of a store as reads need: an engine, a catalog, and keys put as they are.
  *
- * Defines at_store_engine and at_store_schema, so that a test links neither writer nor log. Each
- * table name has the id given to it here, each family one that is unique in the store. */
+ * Defines at_store_engine, _schema and _strict_micros, so that a test links neither writer nor log.
+ * Each table name has the id given to it here, each family one that is unique in the store. */
 #ifndef ATOLL_TESTS_SUPPORT_FAKE_STORE_H
 #define ATOLL_TESTS_SUPPORT_FAKE_STORE_H
 
@@ -49,7 +49,9 @@ struct at_store {
     char ids[FAKE_NAMES_MAX][96]; /* "table" or "table/family"; the id is the index + 1 */
     struct at_schema_table hides[FAKE_NAMES_MAX];
     struct at_dropped_range drops[FAKE_NAMES_MAX];
+    struct at_family_floor floors[FAKE_NAMES_MAX];
     uint32_t hide_count;
+    int64_t strict_micros;
 };
 
 struct at_engine *at_store_engine(struct at_store *store)
@@ -63,6 +65,11 @@ struct at_schema *at_store_schema(struct at_store *store)
     struct at_schema *schema = at_schema_ref(store->schema);
     pthread_mutex_unlock(&store->lock);
     return schema;
+}
+
+int64_t at_store_strict_micros(struct at_store *store)
+{
+    return store->strict_micros;
 }
 
 static int fake_remove(const char *path, const struct stat *s, int kind, struct FTW *ftw)
@@ -245,6 +252,22 @@ fake_drop_range(struct at_store *store, const char *table, struct at_slice prefi
     hides->drops = store->drops;
     store->drops[hides->drop_count++] = (struct at_dropped_range){
         .prefix = at_arena_copy(&store->arena, prefix), .stamp = {hlc, {1}}};
+    fake_publish(store, NULL);
+}
+
+/* One table at a time can have floors, each family one. */
+static FAKE_UNUSED void fake_floor(struct at_store *store,
+                                   const char *table,
+                                   uint32_t family_id,
+                                   int64_t before_micros,
+                                   uint64_t hlc)
+{
+    struct at_schema_table *hides = fake_hides(store, table);
+
+    AT_ASSERT(hides->floor_count < FAKE_NAMES_MAX);
+    hides->floors = store->floors;
+    store->floors[hides->floor_count++] = (struct at_family_floor){
+        .family_id = family_id, .floor = {.before_micros = before_micros, .stamp = {hlc, {9}}}};
     fake_publish(store, NULL);
 }
 

@@ -36,6 +36,8 @@ static void defaults_fill_a_small_file(void **state)
     assert_int_equal(c.clusters[0].grpc_port, 0);
     assert_string_equal(c.clusters[0].host, "127.0.0.1");
     assert_int_equal(c.heartbeat_ms, 100);
+    assert_int_equal(c.gc_max_delay_s, 3600);
+    assert_false(c.gc_strict);
 }
 
 static void the_default_profile_follows_the_number_of_clusters(void **state)
@@ -82,7 +84,7 @@ static void what_is_saved_is_loaded_again(void **state)
            "profiles:\n  - {id: tx, description: d, routing: single, clusters: [b],\n"
            "     transactional_writes: true, priority: LOW}\n"
            "latencies:\n  - {from: z1, to: z2, ms: 30}\n"
-           "storage: {memtable_mib: 16}\n");
+           "storage: {memtable_mib: 16}\ngc: {max_delay_s: 5, visibility: strict}\n");
     assert_int_equal(at_instance_load(f->path, &f->arena, &a, NULL), AT_OK);
     a.instance_id = UINT64_C(0xfedcba9876543210);
     assert_int_equal(at_instance_save(f->path, &a, NULL), AT_OK);
@@ -101,6 +103,8 @@ static void what_is_saved_is_loaded_again(void **state)
     assert_string_equal(b.profiles[0].priority, "LOW");
     assert_int_equal(b.latencies[0].ms, 30);
     assert_int_equal(b.memtable_mib, 16);
+    assert_int_equal(b.gc_max_delay_s, 5);
+    assert_true(b.gc_strict);
     assert_int_equal(b.block_cache_mib, a.block_cache_mib);
 }
 

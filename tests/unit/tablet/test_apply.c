@@ -40,7 +40,7 @@ static struct at_digest digest(struct fx *f)
     struct at_digest d = {0};
     bool done = false;
 
-    assert_int_equal(at_digest_open(f->store, NONE, &run, NULL), AT_OK);
+    assert_int_equal(at_digest_open(f->store, NONE, 1, &run, NULL), AT_OK);
     while (!done)
         assert_int_equal(at_digest_step(run, 1 << 20, &done, &d, NULL), AT_OK);
     at_digest_close(&run);

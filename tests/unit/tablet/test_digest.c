@@ -10,7 +10,7 @@ digest_of(struct at_store *store, const char *table, size_t bytes_max, size_t *r
     bool done = false;
 
     *ret_steps = 0;
-    assert_int_equal(at_digest_open(store, at_slice_cstr(table), &run, NULL), AT_OK);
+    assert_int_equal(at_digest_open(store, at_slice_cstr(table), 1, &run, NULL), AT_OK);
     while (!done) {
         assert_int_equal(at_digest_step(run, bytes_max, &done, &digest, NULL), AT_OK);
         ++*ret_steps;
@@ -167,7 +167,7 @@ static void an_unknown_table_is_not_found(void **state)
     struct at_digest_run *run = NULL;
 
     (void)state;
-    assert_int_equal(at_digest_open(store, AT_LIT("t"), &run, NULL), AT_NOT_FOUND);
+    assert_int_equal(at_digest_open(store, AT_LIT("t"), 1, &run, NULL), AT_NOT_FOUND);
     assert_null(run);
     at_digest_close(&run);
     fake_store_close(&store);
