@@ -7,6 +7,7 @@
 #define MODIFY R_DATA "ReadModifyWriteRow"
 
 static struct router_fixture r;
+static struct router_fixture other; /* one more client, in some tests: loop, server, channel */
 static struct got got;
 
 static int set_up(void **state)
@@ -20,8 +21,17 @@ static int tear_down(void **state)
 {
     (void)state;
     r_got_deinit(&got);
+    at_grpc_channel_close(&other.channel);
+    at_loop_free(&other.loop);
     r_down(&r);
     return 0;
+}
+
+static void open_other(void)
+{
+    other.loop = at_loop_new(at_clock_system());
+    other.server = r.server;
+    other.channel = r_open_channel(&other);
 }
 
 /* MutateRow{table_name, row_key, one mutation of kind `kind`, app_profile_id}, with an unknown
@@ -426,8 +436,7 @@ static void a_slow_client_does_not_stop_others(void **state)
     atomic_store(&r.fakes[0].stream_bytes, ALL_BYTES);
     script(0, FAKE_STREAM, AT_OK);
     struct got slow;
-    struct router_fixture other = {.loop = at_loop_new(at_clock_system()), .server = r.server};
-    other.channel = r_open_channel(&other);
+    open_other();
     (void)r_start(&other, &slow, READ, with_profile(5, ""), 0);
     slow.discard = true;
     for (int i = 0; i < 5000 && fake_count(&r.fakes[0]) == 0; i++) {
@@ -444,8 +453,6 @@ static void a_slow_client_does_not_stop_others(void **state)
     assert_int_equal(slow.body_bytes, ALL_BYTES);
     r_got_deinit(&slow);
     r_got_init(&got, r.loop);
-    at_grpc_channel_close(&other.channel);
-    at_loop_free(&other.loop);
 }
 
 /* --- profiles that change --- */
@@ -453,8 +460,7 @@ static void a_slow_client_does_not_stop_others(void **state)
 static void a_changed_profile_is_in_force_on_every_loop_at_once(void **state)
 {
     (void)state;
-    struct router_fixture other = {.loop = r.loop, .server = r.server};
-    other.channel = r_open_channel(&other); /* the next connection: another loop */
+    open_other(); /* the next connection: another loop */
     for (uint64_t version = 100; version < 120; version++) {
         const char *home = version % 2 ? "c2" : "c3";
         struct fake_profile changed[] = {{.id = "default"}, {.id = "moving", .single = home}};
@@ -473,7 +479,6 @@ static void a_changed_profile_is_in_force_on_every_loop_at_once(void **state)
             fake_set_profiles(&r.fakes[i], R_PROFILES, R_PROFILE_COUNT, 77);
     }
     r_got_init(&got, r.loop);
-    at_grpc_channel_close(&other.channel);
 }
 
 static void a_change_is_asked_of_the_cluster_that_made_it(void **state)
