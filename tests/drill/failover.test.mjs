@@ -4,7 +4,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import {open} from '../support/client.mjs';
-import {checkEverywhere, Dice, FAMILY, Ledger, newSeed, sleep, Writer} from '../support/drill.mjs';
+import {
+  checkEverywhere, Dice, DiskProbe, FAMILY, Ledger, newSeed, sleep, Writer,
+} from '../support/drill.mjs';
 import {eventually, Instance, replicated} from '../support/instance.mjs';
 
 const ROUNDS = Number(process.env.ROUNDS ?? 20);
@@ -33,21 +35,24 @@ test('killing the cluster that serves costs no client error and no acknowledged 
     raw: instance.raw('multi', {deadlineMs: DEADLINE_MS}),
     table: 'fleet', name: `w${i}`, ledger, dice,
   }));
-  const readers = [0, 1].map(() => new Reader(instance.raw('multi', {deadlineMs: DEADLINE_MS}), ledger, dice));
-  clients.push(...writers, ...readers);
+  const readers = [0, 1].map(
+    () => new Reader(instance.raw('multi', {deadlineMs: DEADLINE_MS}), ledger, dice));
+  const disk = new DiskProbe(instance.dir);
+  clients.push(...writers, ...readers, disk);
 
   await eventually('every writer has written', () => writers.every(writer => writer.served));
   for (let round = 1; round <= ROUNDS; round++) {
     await sleep(dice.between(300, 2000));
     const before = writers[0].served;
     const acknowledged = ledger.total;
-    writers.forEach(writer => writer.rest());
+    [...writers, disk].forEach(client => client.rest());
     await instance.kill(before);
     await sleep(DOWN_MS);
     const after = writers[0].served;
     const longestMs = Math.round(Math.max(...writers.map(writer => writer.rest())));
     t.diagnostic(`round ${round}: killed ${before}, ${after} served instead; ` +
-      `${ledger.total - acknowledged} writes meanwhile, the slowest took ${longestMs} ms`);
+      `${ledger.total - acknowledged} writes meanwhile, the slowest took ${longestMs} ms ` +
+      `(the disk ${Math.round(disk.rest())} ms)`);
     if (ledger.errors.length > 0) {
       t.diagnostic(await instance.log('router'));
       break;

@@ -1,6 +1,8 @@
 // drill.mjs: what drills share: seeded randomness, writers that keep a ledger of what was
 // acknowledged, and the comparison of that ledger with what a cluster holds.
 
+import {open} from 'node:fs/promises';
+import {join} from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
 import {deleteRow, setCell} from './raw.mjs';
 
@@ -144,6 +146,42 @@ export class Writer {
     const key = `${this.name}#${String(this.count).padStart(7, '0')}`;
     this.keys.push(key);
     return {key, value};
+  }
+}
+
+/**
+ * How slow the disk was: no cluster answers a write faster than the disk takes it, so a slow request
+ * means something only when the disk was not slow as well.
+ */
+export class DiskProbe {
+  longestMs = 0;
+  #stopped = false;
+
+  constructor(folder) {
+    this.running = this.#run(join(folder, 'probe'));
+  }
+
+  async stop() {
+    this.#stopped = true;
+    await this.running;
+  }
+
+  rest() {
+    const longest = this.longestMs;
+    this.longestMs = 0;
+    return longest;
+  }
+
+  async #run(path) {
+    const file = await open(path, 'w');
+    while (!this.#stopped) {
+      const start = performance.now();
+      await file.write('x');
+      await file.datasync();
+      this.longestMs = Math.max(this.longestMs, performance.now() - start);
+      await sleep(50);
+    }
+    await file.close();
   }
 }
 
