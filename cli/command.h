@@ -1,5 +1,5 @@
-/* command.h: the subcommands of `atoll`. Each gets its own name as argv[0] and returns an exit
- * code: 0 done, 1 failed (with a message on stderr), 2 wrong usage. */
+/* command.h: the subcommands of `atoll`. Each gets its name ("atoll up") as argv[0] and returns an
+ * exit code: 0 done, 1 failed (with a message on stderr), 2 wrong usage. */
 #ifndef ATOLL_CLI_COMMAND_H
 #define ATOLL_CLI_COMMAND_H
 

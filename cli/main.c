@@ -1,4 +1,5 @@
 /* main.c: `atoll COMMAND ...`. */
+#include <argp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,9 +47,15 @@ int main(int argc, char **argv)
         (void)puts("atoll " ATOLL_VERSION);
         return 0;
     }
-    for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++)
-        if (strcmp(argv[1], COMMANDS[i].name) == 0)
-            return COMMANDS[i].run(argc - 1, argv + 1);
+    argp_err_exit_status = 2;
+    for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++) {
+        if (strcmp(argv[1], COMMANDS[i].name) != 0)
+            continue;
+        char name[32];
+        (void)snprintf(name, sizeof(name), "atoll %s", COMMANDS[i].name);
+        argv[1] = name;
+        return COMMANDS[i].run(argc - 1, argv + 1);
+    }
     (void)fprintf(stderr, "atoll: unknown command '%s'\n\n", argv[1]);
     print_usage(stderr);
     return 2;

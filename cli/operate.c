@@ -62,7 +62,7 @@ static int begin(int argc,
         code = at_fail(&error, AT_NOT_FOUND, "the instance has no cluster %s", o->cluster);
     if (code == AT_OK)
         return 0;
-    (void)fprintf(stderr, "atoll %s: %s\n", argv[0], error.msg);
+    (void)fprintf(stderr, "%s: %s\n", argv[0], error.msg);
     at_state_dir_close(s);
     return 1;
 }

@@ -73,6 +73,14 @@ at_process_spawn(struct at_state_dir *s, const char *name, pid_t *ret_pid, struc
     return AT_OK;
 }
 
+static bool interrupted(void)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+            sigismember(&pending, SIGHUP) == 1);
+}
+
 enum at_code at_process_wait_serving(struct at_state_dir *s,
                                      const char *name,
                                      pid_t pid,
@@ -85,6 +93,8 @@ enum at_code at_process_wait_serving(struct at_state_dir *s,
         if (running.alive && running.pid == pid)
             return AT_OK;
         int status;
+        if (interrupted())
+            return at_fail(reterr, AT_CANCELLED, "interrupted while %s was starting", name);
         if (waitpid(pid, &status, WNOHANG) == pid) {
             const char *log = at_state_dir_path(s, "logs", name, ".log");
             char line[160];
@@ -93,7 +103,8 @@ enum at_code at_process_wait_serving(struct at_state_dir *s,
         }
         (void)usleep(POLL_US);
     }
-    return at_fail(reterr, AT_DEADLINE_EXCEEDED, "%s does not serve after %u ms", name, timeout_ms);
+    return at_fail(reterr, AT_DEADLINE_EXCEEDED, "%s (pid %d) does not serve after %u ms, see %s",
+                   name, (int)pid, timeout_ms, at_state_dir_path(s, "logs", name, ".log"));
 }
 
 /* The last line of the log that says something; the closing "stopped" does not. */

@@ -10,15 +10,16 @@ AT_MUST_USE enum at_code
 at_process_spawn(struct at_state_dir *s, const char *name, pid_t *ret_pid, struct at_error *reterr);
 
 /* at_process_wait_serving waits until the run file says that `pid` serves. UNAVAILABLE, with the
- * end of its log, when it dies first; DEADLINE_EXCEEDED after timeout_ms. */
+ * end of its log, when it dies first; DEADLINE_EXCEEDED after timeout_ms; CANCELLED when a blocked
+ * SIGINT, SIGTERM or SIGHUP has come. */
 AT_MUST_USE enum at_code at_process_wait_serving(struct at_state_dir *s,
                                                  const char *name,
                                                  pid_t pid,
                                                  uint32_t timeout_ms,
                                                  struct at_error *reterr);
 
-/* at_process_stop sends SIGTERM to all that run, waits up to timeout_ms, then SIGKILLs the rest.
- * Returns how many were running. */
+/* at_process_stop_all sends SIGTERM to all that run, waits up to timeout_ms, then SIGKILLs the
+ * rest. Returns how many were running. */
 uint32_t at_process_stop_all(struct at_state_dir *s, uint32_t timeout_ms);
 
 /* at_process_kill sends SIGKILL and waits until the process is gone. FAILED_PRECONDITION when it is

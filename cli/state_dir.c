@@ -1,8 +1,12 @@
 /* state_dir.c: making, reading and locking the folder of an instance.
  *
  * Ports are chosen once and kept, so that a cluster which is killed and started again is found
- * where it was. A free port is found by binding to 0 and letting go; all are held until the last
- * was found, so that no two are the same. */
+ * where it was; only when somebody else has taken one since, another is chosen. A free port is
+ * found by binding to 0 and letting go; all are held until the last was found, so that no two are
+ * the same.
+ *
+ * A process is told from others by the path of its run file on its command line: pids are given
+ * again, and other instances run the same program. */
 #include "cli/state_dir.h"
 
 #include <arpa/inet.h>
@@ -23,11 +27,29 @@
 #include "base/prng.h"
 
 #define PORTS_MAX (2 * AT_MEMBERS_MAX + 2)
+#define COMMAND_LINE_BYTES_MAX 8192
 
+/* One port that a process will listen on. */
+struct slot {
+    uint16_t *port; /* 0: any */
+    bool fixed;     /* somebody asked for this one: never another instead */
+};
+
+struct slots {
+    struct slot items[PORTS_MAX];
+    uint32_t count;
+};
+
+static enum at_code make_dir(const char *path, struct at_error *reterr);
 static enum at_code make_dirs(struct at_state_dir *s, struct at_error *reterr);
+static void list_slots(struct at_instance_config *instance, bool own_file, struct slots *ret_slots);
+static enum at_code refuse_running(struct at_state_dir *s,
+                                   const struct at_instance_config *instance,
+                                   struct at_error *reterr);
 static enum at_code
 keep_identity(struct at_state_dir *s, const char *file, struct at_error *reterr);
-static enum at_code fill_ports(struct at_instance_config *instance, struct at_error *reterr);
+static enum at_code part_equal_slots(const struct slots *slots, struct at_error *reterr);
+static enum at_code fill_slots(const struct slots *slots, struct at_error *reterr);
 
 static void init(struct at_state_dir *s, const char *path)
 {
@@ -41,9 +63,32 @@ static void init(struct at_state_dir *s, const char *path)
                                   strncmp(path, "./", 2) == 0 ? path + 2 : path);
 }
 
+static enum at_code check_path(const char *path, struct at_error *reterr)
+{
+    return path[0] ? AT_OK
+                   : at_fail(reterr, AT_INVALID_ARGUMENT, "the state directory has no name");
+}
+
+/* One name for one folder, however it was spelled. */
+static void make_canonical(struct at_state_dir *s)
+{
+    char real[PATH_MAX];
+    if (realpath(s->path, real))
+        s->path = at_arena_printf(&s->arena, "%s", real);
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat sa, sb;
+    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+           sa.st_ino == sb.st_ino;
+}
+
 enum at_code at_state_dir_open(struct at_state_dir *s, const char *path, struct at_error *reterr)
 {
     init(s, path);
+    AT_TRY(check_path(path, reterr));
+    make_canonical(s);
     const char *file = at_state_dir_path(s, "", "instance", ".yaml");
     enum at_code code = at_instance_load(file, &s->arena, &s->instance, reterr);
     if (code == AT_NOT_FOUND)
@@ -75,6 +120,7 @@ enum at_code at_state_dir_create(struct at_state_dir *s,
                                  struct at_error *reterr)
 {
     init(s, path);
+    AT_TRY(check_path(path, reterr));
     AT_TRY(at_instance_load(file, &s->arena, &s->instance, reterr));
     for (uint32_t i = 0; i < s->instance.cluster_count; i++)
         if (strcmp(s->instance.clusters[i].id, AT_ROUTER_NAME) == 0)
@@ -84,11 +130,17 @@ enum at_code at_state_dir_create(struct at_state_dir *s,
         s->instance.grpc_port = (uint16_t)grpc_port;
     if (http_port >= 0)
         s->instance.http_port = (uint16_t)http_port;
-    AT_TRY(make_dirs(s, reterr));
+    AT_TRY(make_dir(s->path, reterr));
+    make_canonical(s);
     AT_TRY(at_state_dir_lock(s, reterr));
+    const char *own = at_state_dir_path(s, "", "instance", ".yaml");
+    struct slots slots;
+    list_slots(&s->instance, is_same_file(own, file), &slots);
     AT_TRY(keep_identity(s, file, reterr));
-    AT_TRY(fill_ports(&s->instance, reterr));
-    return at_instance_save(at_state_dir_path(s, "", "instance", ".yaml"), &s->instance, reterr);
+    AT_TRY(make_dirs(s, reterr));
+    AT_TRY(part_equal_slots(&slots, reterr));
+    AT_TRY(fill_slots(&slots, reterr));
+    return at_instance_save(own, &s->instance, reterr);
 }
 
 static enum at_code make_dir(const char *path, struct at_error *reterr)
@@ -100,12 +152,28 @@ static enum at_code make_dir(const char *path, struct at_error *reterr)
 
 static enum at_code make_dirs(struct at_state_dir *s, struct at_error *reterr)
 {
-    AT_TRY(make_dir(s->path, reterr));
     static const char *const FOLDERS[] = {"data", "logs", "run"};
     for (size_t i = 0; i < sizeof(FOLDERS) / sizeof(FOLDERS[0]); i++)
         AT_TRY(make_dir(at_state_dir_path(s, "", FOLDERS[i], ""), reterr));
     for (uint32_t i = 0; i < s->instance.cluster_count; i++)
         AT_TRY(make_dir(at_state_dir_path(s, "data", s->instance.clusters[i].id, ""), reterr));
+    return AT_OK;
+}
+
+/* The file of running processes must stay as they read it. */
+static enum at_code refuse_running(struct at_state_dir *s,
+                                   const struct at_instance_config *instance,
+                                   struct at_error *reterr)
+{
+    for (uint32_t i = 0; i <= instance->cluster_count; i++) {
+        const char *name = i == 0 ? AT_ROUTER_NAME : instance->clusters[i - 1].id;
+        struct at_running running = at_state_dir_running(s, name);
+        if (running.alive)
+            return at_fail(reterr, AT_FAILED_PRECONDITION,
+                           "%s runs already (pid %d); `atoll down` stops this instance, `atoll "
+                           "start` starts a part of it",
+                           name, (int)running.pid);
+    }
     return AT_OK;
 }
 
@@ -124,6 +192,7 @@ static enum at_code keep_identity(struct at_state_dir *s, const char *file, stru
         return AT_OK;
     }
     AT_TRY(code);
+    AT_TRY(refuse_running(s, &old, reterr));
     bool same = old.cluster_count == now->cluster_count && !strcmp(old.project, now->project) &&
                 !strcmp(old.instance, now->instance);
     for (uint32_t i = 0; i < now->cluster_count && same; i++) {
@@ -135,6 +204,10 @@ static enum at_code keep_identity(struct at_state_dir *s, const char *file, stru
         if (now->clusters[i].peer_port == 0)
             now->clusters[i].peer_port = old.clusters[i].peer_port;
     }
+    if (now->grpc_port == 0)
+        now->grpc_port = old.grpc_port;
+    if (now->http_port == 0)
+        now->http_port = old.http_port;
     now->instance_id = old.instance_id;
     if (same)
         return AT_OK;
@@ -144,44 +217,84 @@ static enum at_code keep_identity(struct at_state_dir *s, const char *file, stru
                    s->path, old.project, old.instance, file);
 }
 
-static int bind_free(uint16_t *ret_port)
+/* Before ports are taken over from earlier: what is there now was asked for. */
+static void list_slots(struct at_instance_config *instance, bool own_file, struct slots *ret_slots)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct slots *slots = ret_slots;
+    slots->count = 0;
+    for (uint32_t i = 0; i < instance->cluster_count; i++) {
+        struct at_cluster_config *c = &instance->clusters[i];
+        slots->items[slots->count++] = (struct slot){&c->grpc_port, !own_file && c->grpc_port != 0};
+        slots->items[slots->count++] = (struct slot){&c->peer_port, !own_file && c->peer_port != 0};
+    }
+    slots->items[slots->count++] = (struct slot){&instance->grpc_port, instance->grpc_port != 0};
+    slots->items[slots->count++] = (struct slot){&instance->http_port, instance->http_port != 0};
+}
+
+/* Returns a socket that holds *port (0: chooses one), or -1 when it is in use. A port that was used
+ * a moment ago is not in use, though its old connections linger: SO_REUSEADDR. */
+static int hold(uint16_t *port)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(*port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof(address);
+    int reuse = *port != 0;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    if (bind(fd, (struct sockaddr *)&address, len) != 0 ||
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse)) != 0 ||
+        bind(fd, (struct sockaddr *)&address, len) != 0 ||
         getsockname(fd, (struct sockaddr *)&address, &len) != 0) {
         (void)close(fd);
         return -1;
     }
-    *ret_port = ntohs(address.sin_port);
+    *port = ntohs(address.sin_port);
     return fd;
 }
 
-static enum at_code fill_ports(struct at_instance_config *instance, struct at_error *reterr)
+/* A kept port gives way to one that was asked for. */
+static enum at_code part_equal_slots(const struct slots *slots, struct at_error *reterr)
 {
-    uint16_t *ports[PORTS_MAX];
-    int held[PORTS_MAX];
-    uint32_t count = 0, held_count = 0;
-    bool ok = true;
-    for (uint32_t i = 0; i < instance->cluster_count; i++) {
-        ports[count++] = &instance->clusters[i].grpc_port;
-        ports[count++] = &instance->clusters[i].peer_port;
+    for (uint32_t i = 0; i < slots->count; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            const struct slot *a = &slots->items[k], *b = &slots->items[i];
+            if (*a->port == 0 || *a->port != *b->port)
+                continue;
+            if (a->fixed && b->fixed)
+                return at_fail(reterr, AT_INVALID_ARGUMENT, "port %u is asked for twice", *a->port);
+            *(a->fixed ? b : a)->port = 0;
+        }
     }
-    ports[count++] = &instance->grpc_port;
-    ports[count++] = &instance->http_port;
-    for (uint32_t i = 0; i < count && ok; i++) {
-        if (*ports[i] != 0)
-            continue;
-        held[held_count] = bind_free(ports[i]);
-        ok = held[held_count] >= 0;
-        held_count += ok;
+    return AT_OK;
+}
+
+static enum at_code fill_slots(const struct slots *slots, struct at_error *reterr)
+{
+    int held[PORTS_MAX];
+    uint32_t held_count = 0;
+    enum at_code code = AT_OK;
+    for (int want_free = 0; want_free < 2; want_free++) { /* given ones first */
+        for (uint32_t i = 0; i < slots->count && code == AT_OK; i++) {
+            const struct slot *slot = &slots->items[i];
+            if (want_free != (*slot->port == 0))
+                continue;
+            int fd = hold(slot->port);
+            if (fd >= 0)
+                held[held_count++] = fd;
+            else if (want_free)
+                code = at_fail(reterr, AT_UNAVAILABLE, "no free port: %s", strerrordesc_np(errno));
+            else if (slot->fixed)
+                code = at_fail(reterr, AT_UNAVAILABLE,
+                               "port %u cannot be had: %s; choose another (--grpc-port and "
+                               "--http-port are the router's, 0 means a free one)",
+                               *slot->port, strerrordesc_np(errno));
+            else
+                *slot->port = 0;
+        }
     }
     for (uint32_t i = 0; i < held_count; i++)
         (void)close(held[i]);
-    return ok ? AT_OK : at_fail(reterr, AT_UNAVAILABLE, "no free port: %s", strerrordesc_np(errno));
+    return code;
 }
 
 enum at_code at_state_dir_lock(struct at_state_dir *s, struct at_error *reterr)
@@ -203,25 +316,28 @@ enum at_code at_state_dir_lock(struct at_state_dir *s, struct at_error *reterr)
     return at_fail(reterr, AT_UNAVAILABLE, "another atoll command is at work in %s", s->path);
 }
 
-/* A pid may have been given to somebody else since, and a dead child that nobody waited for still
- * has one: look at what it is. */
-static bool is_ours(pid_t pid)
+/* A dead process that nobody waited for has a pid still, but no command line. */
+static bool is_ours(pid_t pid, const char *run_file)
 {
-    char path[64], line[512] = "";
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    char path[64], line[COMMAND_LINE_BYTES_MAX];
+    (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
     FILE *file = fopen(path, "re");
     if (!file)
         return false;
-    bool ok = fgets(line, sizeof(line), file) != NULL;
+    size_t len = fread(line, 1, sizeof(line) - 1, file);
     (void)fclose(file);
-    const char *end = ok ? strrchr(line, ')') : NULL;
-    return end && strstr(line, "(atoll") && end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
+    line[len] = '\0';
+    for (size_t at = 0; at < len; at += strlen(line + at) + 1)
+        if (strcmp(line + at, run_file) == 0)
+            return true;
+    return false;
 }
 
 struct at_running at_state_dir_running(struct at_state_dir *s, const char *name)
 {
     struct at_running running = {0};
-    json_t *root = json_load_file(at_state_dir_path(s, "run", name, ".json"), 0, NULL);
+    const char *file = at_state_dir_path(s, "run", name, ".json");
+    json_t *root = json_load_file(file, 0, NULL);
     if (!root)
         return running;
     running.pid = (pid_t)json_integer_value(json_object_get(root, "pid"));
@@ -229,7 +345,7 @@ struct at_running at_state_dir_running(struct at_state_dir *s, const char *name)
     running.http = (uint16_t)json_integer_value(json_object_get(root, "http"));
     running.peer = (uint16_t)json_integer_value(json_object_get(root, "peer"));
     json_decref(root);
-    running.alive = running.pid > 0 && is_ours(running.pid);
+    running.alive = running.pid > 0 && is_ours(running.pid, file);
     return running;
 }
 

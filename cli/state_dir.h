@@ -35,7 +35,8 @@ at_state_dir_open(struct at_state_dir *s, const char *path, struct at_error *ret
 /* at_state_dir_create makes the folder for the instance of `file` (or opens it again: then ids and
  * ports are kept; FAILED_PRECONDITION when its clusters are others), fills in member ids, the
  * instance id and free ports, and saves. grpc_port and http_port override the router's (-1: as the
- * file says). */
+ * file says). FAILED_PRECONDITION while a process of it runs; UNAVAILABLE when a port that was
+ * asked for is in use. Holds the lock afterwards. */
 AT_MUST_USE enum at_code at_state_dir_create(struct at_state_dir *s,
                                              const char *path,
                                              const char *file,

@@ -25,8 +25,16 @@ struct up_options {
 enum { OPT_GRPC = 256, OPT_HTTP, OPT_STATE, OPT_DETACH };
 
 static int up(const struct up_options *o);
-static enum at_code start_all(struct at_state_dir *s, struct at_error *reterr);
-static int stay(struct at_state_dir *s);
+/* The processes that this command started. */
+struct started {
+    const char *names[AT_MEMBERS_MAX + 1];
+    pid_t pids[AT_MEMBERS_MAX + 1];
+    uint32_t count;
+};
+
+static enum at_code
+start_all(struct at_state_dir *s, struct started *ret_started, struct at_error *reterr);
+static int stay(struct at_state_dir *s, const struct started *started);
 
 static int port_of(const char *arg, struct argp_state *state, const char *name)
 {
@@ -115,17 +123,37 @@ static int fail(const struct at_error *error)
     return 1;
 }
 
+/* Ctrl-C is waited for, not suffered: while processes start, too. */
+static sigset_t stop_signals(void)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigaddset(&set, SIGCHLD);
+    return set;
+}
+
+static void block_signals(void)
+{
+    sigset_t set = stop_signals();
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 static int up(const struct up_options *o)
 {
     struct at_error error;
     struct at_state_dir s;
+    struct started started;
     struct at_arena arena;
     at_arena_init(&arena, AT_KIB);
     const char *file = o->file ? o->file : default_file(&arena, o->state_dir);
     int status = 0;
+    block_signals();
     if (at_state_dir_create(&s, o->state_dir, file, o->grpc_port, o->http_port, &error) != AT_OK)
         status = fail(&error);
-    else if (start_all(&s, &error) != AT_OK)
+    else if (start_all(&s, &started, &error) != AT_OK)
         status = fail(&error);
     if (status == 0) {
         (void)close(s.lock_fd); /* other commands may act from here on */
@@ -133,7 +161,7 @@ static int up(const struct up_options *o)
         at_table_print_instance(stdout, &s);
         (void)fflush(stdout);
         if (!o->detach)
-            status = stay(&s);
+            status = stay(&s, &started);
     }
     at_state_dir_close(&s);
     at_arena_deinit(&arena);
@@ -142,24 +170,20 @@ static int up(const struct up_options *o)
 
 /* All at once: clusters do not need each other to start, and the router waits for them. On failure
  * what was started is stopped again. */
-static enum at_code start_all(struct at_state_dir *s, struct at_error *reterr)
+static enum at_code
+start_all(struct at_state_dir *s, struct started *ret_started, struct at_error *reterr)
 {
     uint32_t count = s->instance.cluster_count + 1;
-    pid_t pids[AT_MEMBERS_MAX + 1] = {0};
-    const char *names[AT_MEMBERS_MAX + 1];
+    struct started *started = ret_started;
+    *started = (struct started){.count = count};
+    pid_t *pids = started->pids;
     enum at_code code = AT_OK;
-    for (uint32_t i = 0; i < count; i++) {
-        names[i] = i + 1 < count ? s->instance.clusters[i].id : AT_ROUTER_NAME;
-        struct at_running running = at_state_dir_running(s, names[i]);
-        if (running.alive)
-            return at_fail(reterr, AT_FAILED_PRECONDITION,
-                           "%s runs already (pid %d); `atoll down` stops this instance", names[i],
-                           (int)running.pid);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        started->names[i] = i + 1 < count ? s->instance.clusters[i].id : AT_ROUTER_NAME;
     for (uint32_t i = 0; i < count && code == AT_OK; i++)
-        code = at_process_spawn(s, names[i], &pids[i], reterr);
+        code = at_process_spawn(s, started->names[i], &pids[i], reterr);
     for (uint32_t i = 0; i < count && code == AT_OK; i++)
-        code = at_process_wait_serving(s, names[i], pids[i], SERVING_MS_MAX, reterr);
+        code = at_process_wait_serving(s, started->names[i], pids[i], SERVING_MS_MAX, reterr);
     if (code == AT_OK)
         return AT_OK;
     (void)at_process_stop_all(s, STOP_MS_MAX);
@@ -172,26 +196,27 @@ static enum at_code start_all(struct at_state_dir *s, struct at_error *reterr)
     return code;
 }
 
-static const char *name_of(struct at_state_dir *s, pid_t pid)
+static const char *name_of(const struct started *started, pid_t pid)
 {
-    if (at_state_dir_running(s, AT_ROUTER_NAME).pid == pid)
-        return AT_ROUTER_NAME;
-    for (uint32_t i = 0; i < s->instance.cluster_count; i++)
-        if (at_state_dir_running(s, s->instance.clusters[i].id).pid == pid)
-            return s->instance.clusters[i].id;
+    for (uint32_t i = 0; i < started->count; i++)
+        if (started->pids[i] == pid)
+            return started->names[i];
     return "process";
 }
 
-/* Waits for Ctrl-C, telling of processes that end meanwhile. */
-static int stay(struct at_state_dir *s)
+static bool any_runs(struct at_state_dir *s)
 {
-    sigset_t set;
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGHUP);
-    (void)sigaddset(&set, SIGCHLD);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    for (uint32_t i = 0; i < s->instance.cluster_count; i++)
+        if (at_state_dir_running(s, s->instance.clusters[i].id).alive)
+            return true;
+    return at_state_dir_running(s, AT_ROUTER_NAME).alive;
+}
+
+/* Waits for Ctrl-C, or until nothing is left to stop, telling of processes that end meanwhile.
+ */
+static int stay(struct at_state_dir *s, const struct started *started)
+{
+    sigset_t set = stop_signals();
     (void)puts("\nCtrl-C stops all.");
     (void)fflush(stdout);
     for (;;) {
@@ -200,7 +225,7 @@ static int stay(struct at_state_dir *s)
             break;
         pid_t pid;
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-            const char *name = name_of(s, pid);
+            const char *name = name_of(started, pid);
             if (WIFSIGNALED(status))
                 (void)printf("%s (pid %d) was ended by signal %d; `atoll start %s` starts it\n",
                              name, (int)pid, WTERMSIG(status), name);
@@ -208,6 +233,10 @@ static int stay(struct at_state_dir *s)
                 (void)printf("%s (pid %d) ended with status %d\n", name, (int)pid,
                              WEXITSTATUS(status));
             (void)fflush(stdout);
+        }
+        if (!any_runs(s)) {
+            (void)puts("nothing runs any more");
+            return 0;
         }
     }
     struct at_error error;
