@@ -37,7 +37,7 @@ test('acknowledged writes and deletes survive kill -9 of every cluster in turn',
     ...[0, 1, 2, 3].map(i => new Writer({...routed, name: `multi${i}`,
       raw: instance.raw('multi', {deadlineMs: 2000})})),
   ];
-  const tokens = new TokenChecker(instance.raw('multi', {deadlineMs: 2000}), Object.values(direct));
+  const tokens = new TokenChecker(instance.raw('multi'), Object.values(direct));
   clients.push(...writers, tokens);
 
   for (let round = 0; round < ROUNDS; round++) {
@@ -129,7 +129,7 @@ class TokenChecker {
         await sleep(20);
       }
     } catch (err) {
-      this.wrong.push(`${key}: ${err.message}`);
+      this.wrong.push(`${key}: ${err.method}: ${err.message}`);
       return;
     }
     this.proved++;
