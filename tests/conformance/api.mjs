@@ -14,6 +14,7 @@ const FILES = [
   'google/bigtable/admin/v2/bigtable_instance_admin.proto',
   'google/longrunning/operations.proto',
   'grpc/health/v1/health.proto',
+  'atoll/v1/control.proto',
 ];
 const DEFINITIONS = loader.loadSync(FILES, {
   includeDirs: [join(ROOT, 'third_party/googleapis'), join(ROOT, 'wire/proto')],
@@ -35,12 +36,13 @@ const DEADLINE_MS = 30000;
 
 /** Every method of the public services: {path, name, requestSerialize, ...}. */
 export const METHODS = Object.entries(DEFINITIONS)
-  .filter(([name, service]) => !service.format && !name.startsWith('grpc.health'))
+  .filter(([name, service]) => !service.format && name.startsWith('google.'))
   .flatMap(([, service]) => Object.values(service))
   .map(method => ({...method, name: method.path.split('/').pop()}));
 
 const BY_NAME = new Map(METHODS.map(method => [method.name, method]));
-for (const method of Object.values(DEFINITIONS['grpc.health.v1.Health']))
+for (const method of ['grpc.health.v1.Health', 'atoll.v1.Cluster'].flatMap(name =>
+  Object.values(DEFINITIONS[name])))
   BY_NAME.set(method.path.split('/').pop(), method);
 
 export class Api {

@@ -8,29 +8,24 @@ import {Instance} from '../support/instance.mjs';
 
 const ONLY = process.env.CASE; // one id, for working on it
 
-let instance;
-const targets = {};
-
-test.before(async () => {
-  instance = await Instance.start();
+test('the cases', async t => {
+  const instance = await Instance.start();
+  const targets = [];
+  t.after(async () => {
+    targets.forEach(target => target.close());
+    await instance.stop();
+  });
   const {clusters} = await instance.status();
   const options = {profile: 'tx', instance};
-  targets.router = new Target('router', instance.endpoint, options);
-  targets.direct = new Target('direct', `127.0.0.1:${clusters[0].grpc}`, options);
-});
+  targets.push(new Target('router', instance.endpoint, options),
+    new Target('direct', `127.0.0.1:${clusters[0].grpc}`, options));
 
-test.after(async () => {
-  Object.values(targets).forEach(target => target.close());
-  await instance?.stop();
-});
-
-for (const {cases} of GROUPS) {
-  for (const one of cases.filter(c => !ONLY || c.id === ONLY)) {
-    for (const where of ['router', 'direct']) {
-      test(`${one.id} ${where}: ${one.what}`, async () => {
-        const {ok, what} = await runCase(targets[where], one);
+  for (const one of GROUPS.flatMap(({cases}) => cases).filter(({id}) => !ONLY || id === ONLY)) {
+    for (const target of targets) {
+      await t.test(`${one.id} ${target.name}: ${one.what}`, async () => {
+        const {ok, what} = await runCase(target, one);
         assert.ok(ok, what);
       });
     }
   }
-}
+});

@@ -15,13 +15,8 @@ let instance; // of Atoll
 let lab; // the client's view of it, through the transactional profile
 let multi; // through the multi-cluster profile
 
-test.before(async () => {
-  instance = await Instance.start();
-  lab = open(instance, 'tx');
-  multi = open(instance, 'multi');
-});
-
-test.after(() => instance?.stop());
+const checks = new Map();
+const check = (name, run) => checks.set(name, run);
 
 async function newTable(name, families = ['f', 'g'], through = lab) {
   const [table] = await through.createTable(name, {families});
@@ -62,7 +57,7 @@ async function collect(stream) {
 
 const key = i => `device#${String(i).padStart(5, '0')}`;
 
-test('10,000 rows by bulk mutate, read as a stream, by ranges, by prefix, by limit', async () => {
+check('10,000 rows by bulk mutate, read as a stream, by ranges, by prefix, by limit', async () => {
   const table = await newTable('fleet', ['f'], multi);
   const bulk = Array.from({length: 10000}, (_, i) =>
     ({key: key(i), data: {f: {v: {value: `${i}`, timestamp: 1000}}}}));
@@ -85,7 +80,7 @@ test('10,000 rows by bulk mutate, read as a stream, by ranges, by prefix, by lim
   assert.deepEqual(await keys(table, {prefix: 'nosuch'}), []);
 });
 
-test('50,000 rows to a reader that pauses', async () => {
+check('50,000 rows to a reader that pauses', async () => {
   const table = await newTable('slow', ['f'], multi);
   for (let at = 0; at < 50000; at += 5000)
     await table.insert(Array.from({length: 5000}, (_, i) =>
@@ -101,7 +96,7 @@ test('50,000 rows to a reader that pauses', async () => {
   assert.equal(count, 50000);
 });
 
-test('every filter of the client', async t => {
+check('every filter of the client', async t => {
   const table = await newTable('filters');
   await fill(table, {
     r: {'f:a': ['2', 2000], 'f:b': '3', 'g:a': '4', 'g:c': ['5', 3000]},
@@ -150,7 +145,7 @@ async function sampled() {
   return table;
 }
 
-test('increment, rules and check-and-mutate through a transactional profile, not through others', async () => {
+check('increment, rules and check-and-mutate through a transactional profile, not through others', async () => {
   const table = await newTable('rmw');
   const row = table.row('r');
   assert.equal((await row.increment('f:n', 5))[0], 5);
@@ -175,7 +170,7 @@ test('increment, rules and check-and-mutate through a transactional profile, not
   });
 });
 
-test('deletes: cells, a family of a row, a row, a prefix, a table\'s rows', async () => {
+check('deletes: cells, a family of a row, a row, a prefix, a table\'s rows', async () => {
   const table = await newTable('deletes');
   await fill(table, {
     a1: {'f:x': '1', 'f:y': '2', 'g:z': '3'}, a2: {'f:x': '4'}, b1: {'f:x': '5'}, b2: {'f:x': '6'},
@@ -195,7 +190,7 @@ test('deletes: cells, a family of a row, a row, a prefix, a table\'s rows', asyn
   assert.deepEqual(await keys(table), []);
 });
 
-test('tables, families, GC rules, sample keys, replication', async () => {
+check('tables, families, GC rules, sample keys, replication', async () => {
   const [table] = await lab.createTable('schema', {
     families: [{name: 'two', rule: {versions: 2}}, {name: 'both', rule: {versions: 3, age: {seconds: 60}}}],
     splits: [Buffer.from('m'), Buffer.from('t')],
@@ -221,7 +216,7 @@ test('tables, families, GC rules, sample keys, replication', async () => {
   await assert.rejects(() => table.getRows(), {code: NOT_FOUND});
 });
 
-test('errors say what is wrong, with the right code', async () => {
+check('errors say what is wrong, with the right code', async () => {
   const table = await newTable('errors');
   await assert.rejects(() => lab.table('nosuch').getRows(), {code: NOT_FOUND, message: /nosuch/});
   await assert.rejects(() => lab.table('nosuch').insert({key: 'r', data: {f: {q: 'v'}}}));
@@ -244,7 +239,7 @@ test('errors say what is wrong, with the right code', async () => {
     {code: NOT_FOUND, message: /nosuch/});
 });
 
-test('keys with 00, 01, FF, #, | and ] in unsigned byte order', async () => {
+check('keys with 00, 01, FF, #, | and ] in unsigned byte order', async () => {
   const table = await newTable('bytes');
   const odd = ['00', '0000', '0001', '01', '23', '5d', '61', '6100', '610062', '6101', '6123', '617c62',
     '61ff', '7c', 'fe', 'ff', 'ff00', 'ffff'];
@@ -259,7 +254,7 @@ test('keys with 00, 01, FF, #, | and ] in unsigned byte order', async () => {
   }
 });
 
-test('tables and rows that are prefixes of each other do not mix', async () => {
+check('tables and rows that are prefixes of each other do not mix', async () => {
   const names = ['p', 'p1', 'p-1', 'p_1.x'];
   const tables = [];
   for (const name of names) tables.push(await newTable(name));
@@ -275,7 +270,7 @@ test('tables and rows that are prefixes of each other do not mix', async () => {
   assert.deepEqual(await get(tables[3]), ['r f:q=3', 'r1 g:q=3y', 'r|x f:q=3x']);
 });
 
-test('values of 5 MB and of 20 MB', async () => {
+check('values of 5 MB and of 20 MB', async () => {
   const table = await newTable('large');
   for (const size of [5 * MB, 20 * MB]) {
     const value = Buffer.alloc(size);
@@ -286,7 +281,7 @@ test('values of 5 MB and of 20 MB', async () => {
   }
 });
 
-test('app profiles through the admin client', async () => {
+check('app profiles through the admin client', async () => {
   const profile = lab.appProfile('npm');
   const cluster = lab.cluster('lab-c2');
   const options = {routing: cluster, allowTransactionalWrites: true, description: 'by npm'};
@@ -314,10 +309,18 @@ test('app profiles through the admin client', async () => {
   await table.delete();
 });
 
-test('the instance and its clusters', async () => {
+check('the instance and its clusters', async () => {
   assert.deepEqual(await lab.exists(), [true]);
   const [metadata] = await lab.getMetadata();
   assert.equal(metadata.state, 'READY');
   const [clusters] = await lab.getClusters();
   assert.deepEqual(clusters.map(({id}) => id).sort(), ['lab-c1', 'lab-c2', 'lab-c3']);
+});
+
+test('the client', async t => {
+  instance = await Instance.start();
+  t.after(() => instance.stop());
+  lab = open(instance, 'tx');
+  multi = open(instance, 'multi');
+  for (const [name, run] of checks) await t.test(name, run);
 });

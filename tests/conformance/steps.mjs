@@ -133,10 +133,11 @@ const list = value => (Array.isArray(value) ? value : [value]);
 export const mutate = (row, mutations, rest = {}) =>
   new Step('MutateRow', {row_key: bytes(row), mutations: list(mutations), ...rest});
 
-/** `entries` are [row, mutations]; gives the codes by entry. */
+/** `entries` are [row, mutations, further fields]; gives the codes by entry. */
 export const mutateRows = (entries, rest = {}) =>
   new Step('MutateRows', {
-    entries: entries.map(([row, mutations]) => ({row_key: bytes(row), mutations: list(mutations)})),
+    entries: entries.map(([row, mutations, fields]) =>
+      ({row_key: bytes(row), mutations: list(mutations), ...fields})),
     ...rest,
   }, {value: entryCodes});
 

@@ -1,9 +1,13 @@
 // e-collection.mjs: garbage collection and durability.
 
+import assert from 'node:assert/strict';
+import {Api} from '../api.mjs';
 import {act, createTable, modifyFamilies, mutate, mutateRows, read, readKeys, set} from '../steps.mjs';
+import {eventually} from '../../support/instance.mjs';
 
 const ONE_VERSION = {gc_rule: {max_num_versions: 1}};
 const SECOND = {gc_rule: {max_age: {seconds: '1'}}};
+const HOUR = {max_age: {seconds: '3600'}};
 const THREE = ['1000', '2000', '3000'].map(ts => set(`f:q@${ts}=v`));
 const ALL_THREE = ['r f:q@3000=v', 'r f:q@2000=v', 'r f:q@1000=v'];
 
@@ -11,11 +15,41 @@ export default [
   {
     id: 'E1',
     what: 'GC rules given at creation are applied like those given later',
-    later: 'rules are kept and shown; nothing is collected yet',
-    table: {column_families: {f: ONE_VERSION, g: SECOND}},
+    table: {column_families: {f: ONE_VERSION, g: {gc_rule: HOUR}, h: {}}},
     steps: [
-      mutate('r', [...THREE, set('g:q@1000=old')]).succeeds(),
-      read('r').gives([...ALL_THREE, 'r g:q@1000=old']),
+      mutate('r', [...THREE, set('g:q@1000=old'), set('g:q@-1=new'), set('h:q@1000=kept')]).succeeds(),
+      mutate('s', set('g:q@1000=old')).succeeds(),
+      collected(),
+      read().gives(['r f:q@3000=v', 'r g:q@now=new', 'r h:q@1000=kept']),
+      modifyFamilies({id: 'h', update: {gc_rule: HOUR}}).succeeds(),
+      collected(),
+      read().gives(['r f:q@3000=v', 'r g:q@now=new']),
+    ],
+  },
+  {
+    id: 'E2',
+    what: 'A union condemns what any of its rules does, an intersection what all do; also nested',
+    table: {
+      column_families: {
+        any: {gc_rule: {union: {rules: [{max_num_versions: 2}, HOUR]}}},
+        all: {gc_rule: {intersection: {rules: [{max_num_versions: 1}, HOUR]}}},
+        both: {gc_rule: {union: {rules: [
+          {intersection: {rules: [{max_num_versions: 1}, HOUR]}}, {max_num_versions: 3}]}}},
+      },
+    },
+    steps: [
+      act('four versions in each family: three of now, one of 1970', async (target, table) => {
+        const now = Date.now();
+        const cells = ['any', 'all', 'both'].flatMap(family => [
+          ...[3, 2, 1].map(age => set(`${family}:q@${now - age}000=${age}`)), set(`${family}:q@1000=old`)]);
+        return (await mutate('r', cells).run(target, table)).code;
+      }).gives('OK'),
+      collected(),
+      read().gives([
+        ...['1', '2', '3'].map(age => `r all:q@now=${age}`),
+        ...['1', '2'].map(age => `r any:q@now=${age}`),
+        ...['1', '2', '3'].map(age => `r both:q@now=${age}`),
+      ]),
     ],
   },
   {
@@ -69,14 +103,29 @@ export default [
   },
 ];
 
-/** Waits until the profile of the target is served again. */
+/** Collects the garbage of the table on the clusters; gives an emulator the time to do it. */
+function collected() {
+  return act('garbage collection', async (target, table) => {
+    if (!target.instance) return await new Promise(done => setTimeout(done, 6000));
+    const {clusters} = await target.instance.status();
+    for (const {grpc} of clusters) {
+      const api = new Api(`127.0.0.1:${grpc}`);
+      const {code, message} = await api.call('Collect', {table_name: target.tableName(table)});
+      api.close();
+      assert.equal(code, 'OK', message);
+    }
+  });
+}
+
+/** Waits until both the target and the router serve the profile again. */
 async function serving(target) {
-  const end = Date.now() + 20000;
+  const router = new Api(target.instance.endpoint);
   const request = {name: target.instanceName, app_profile_id: target.profile};
-  for (;;) {
-    const {code} = await target.api.call('PingAndWarm', request);
-    if (code === 'OK') return;
-    if (Date.now() > end) throw new Error(`not served again: ${code}`);
-    await new Promise(done => setTimeout(done, 100));
+  const answers = async api => (await api.call('PingAndWarm', request)).code === 'OK';
+  try {
+    await eventually('the cluster serves again', async () =>
+      await answers(target.api) && await answers(router));
+  } finally {
+    router.close();
   }
 }
