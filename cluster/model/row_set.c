@@ -171,6 +171,8 @@ bool at_row_set_contains(const struct at_row_set *set, struct at_slice row)
     }
     if (low == 0)
         return false;
-    struct at_slice end = set->ranges[low - 1].end;
-    return end.len == 0 || at_slice_cmp(row, end) < 0;
+    const struct at_row_range *r = &set->ranges[low - 1];
+    if (r->point)
+        return at_slice_eq(r->start, row);
+    return r->end.len == 0 || at_slice_cmp(row, r->end) < 0;
 }

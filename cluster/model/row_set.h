@@ -10,7 +10,7 @@
 struct at_row_range {
     struct at_slice start;
     struct at_slice end;
-    bool point; /* exactly the row `start`; then end is start 00 */
+    bool point; /* exactly the row `start`, whatever the end is */
 };
 
 struct at_row_set {

@@ -82,6 +82,7 @@ static void predicates_match_when_a_cell_comes_out(void **state)
          false},
         {"r", {.kind = AT_FILTER_CELLS_PER_ROW_OFFSET, .number = 1}, false, false},
         {"r", {.kind = AT_FILTER_ROW_KEY_REGEX, .bytes = AT_LIT("nomatch")}, false, false},
+        {"r", {.kind = AT_FILTER_ROW_KEY_REGEX, .bytes = AT_LIT("r")}, false, true},
         {"missing", {.kind = AT_FILTER_PASS_ALL}, false, false},
         {"r", {.kind = AT_FILTER_CONDITION, .children = condition, .child_count = 3}, false, false},
     };
