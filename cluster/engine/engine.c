@@ -317,6 +317,7 @@ memtable_bytes(struct at_engine *e, enum at_space space, struct at_slice start, 
     size_t count = 0;
 
     rocksdb_readoptions_set_read_tier(read, READ_TIER_MEMTABLE);
+    rocksdb_readoptions_set_total_order_seek(read, 1);
     rocksdb_readoptions_set_iterate_upper_bound(read, (const char *)end.data, end.len);
     rocksdb_iterator_t *i = rocksdb_create_iterator_cf(e->db, read, engine_family(e, space));
     rocksdb_iter_seek(i, (const char *)start.data, start.len);

@@ -32,6 +32,10 @@ struct at_engine_options {
     size_t memtable_bytes; /* of the CELLS keyspace */
     uint32_t background_threads;
     struct at_sieve sieve; /* begin NULL: everything is kept */
+    /* How many leading bytes tell the group of a CELLS key; 0: it has none. Keys of a group follow
+     * one another, and group(the bytes it returned) is the same. NULL: no filters are kept. What
+     * was written without or with another one stays readable. */
+    size_t (*group)(struct at_slice key);
 };
 
 /* at_engine_open: UNAVAILABLE when another process has it open, DATA_LOSS when the files are
@@ -95,6 +99,8 @@ struct at_iter_options {
     struct at_slice lower;              /* keys below are not seen; empty: none. Copied */
     struct at_slice upper;              /* keys at or above are not seen; empty: none. Copied */
     bool scan;                          /* a long read: prefetch, do not fill the block cache */
+    bool one_group; /* all that is sought and seen is of one group of CELLS: what does not have it
+                       is not looked into. Forwards only, with both bounds */
 };
 struct at_iter *
 at_iter_open(struct at_engine *e, enum at_space space, const struct at_iter_options *options);

@@ -60,6 +60,9 @@ void engine_options_make(struct at_engine *e, const struct at_engine_options *op
 void engine_sieve_set(struct at_engine *e, rocksdb_options_t *o);
 void engine_sieve_end(struct at_engine *e);
 
+/* group.c: engine_group_set keeps filters of the groups of keys, in memtables and tables. */
+void engine_group_set(rocksdb_options_t *o, size_t (*group)(struct at_slice key));
+
 /* engine_reserve_bytes: the free space that flushing all memtables may need. */
 uint64_t engine_reserve_bytes(const struct at_engine_options *options);
 

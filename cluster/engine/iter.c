@@ -1,6 +1,7 @@
 #include "cluster/engine/engine_internal.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/limits.h"
 
 /* RocksDB borrows the bounds for the iterator's life, so an at_iter and its two bounds are one
@@ -24,6 +25,8 @@ at_iter_open(struct at_engine *e, enum at_space space, const struct at_iter_opti
 
     i->read = rocksdb_readoptions_create();
     rocksdb_readoptions_set_background_purge_on_iterator_cleanup(i->read, 1);
+    AT_ASSERT(!options->one_group || (options->lower.len > 0 && options->upper.len > 0));
+    rocksdb_readoptions_set_total_order_seek(i->read, !options->one_group);
     if (options->snapshot != NULL)
         rocksdb_readoptions_set_snapshot(i->read, options->snapshot->rocks);
     if (options->lower.len > 0)

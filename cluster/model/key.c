@@ -192,6 +192,23 @@ size_t at_key_row_end(struct at_slice stored)
     return (size_t)(end - stored.data);
 }
 
+size_t at_key_row_group(struct at_slice key)
+{
+    if (key.len <= AT_KEY_PREFIX_BYTES)
+        return 0;
+    const uint8_t *end = key.data + key.len;
+    const uint8_t *p = key.data + AT_KEY_PREFIX_BYTES;
+    while (p < end) {
+        const uint8_t *zero = memchr(p, 0, (size_t)(end - p));
+        if (zero == NULL)
+            return 0;
+        if (zero + 1 == end || zero[1] != ESCAPED)
+            return (size_t)(zero - key.data) + 1;
+        p = zero + END_BYTES;
+    }
+    return 0;
+}
+
 enum at_code
 at_key_seek_row(struct at_buf *out, uint32_t table, uint32_t family, struct at_slice row)
 {

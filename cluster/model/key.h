@@ -77,6 +77,11 @@ at_key_decode(struct at_slice stored, struct at_buf *scratch, struct at_key *ret
  * malformed. */
 size_t at_key_row_end(struct at_slice stored);
 
+/* at_key_row_group returns how many leading bytes of a stored key or of a seek target in a row tell
+ * table, family and row apart from all others: one more than at_key_row_end. It is the same for
+ * what it cuts off itself. 0 for anything else, as the start of a family. */
+size_t at_key_row_group(struct at_slice key);
+
 /* Seek targets, appended to `out`.
  * at_key_seek_row: the first possible key of `row` in (table, family); an empty row gives the start
  * of the family.

@@ -233,6 +233,7 @@ static enum at_code open_source(struct at_row_cursor *c,
         .lower = at_buf_slice(&c->target),
         .upper = at_buf_slice(&c->scratch),
         .scan = spec->scan,
+        .one_group = spec->rows->count == 1 && last->point && !resumes && !c->reversed,
     };
     s->iter = at_iter_open(spec->engine, AT_SPACE_CELLS, &options);
     return c->reversed ? at_row_source_seek_last(s, reterr)

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "cluster/model/key.h"
 #include "cluster/tablet/collector.h"
 #include "cluster/tablet/sieve.h"
 #include "cluster/tablet/writer.h"
@@ -32,6 +33,7 @@ enum at_code at_store_open(const struct at_store_config *config,
         .memtable_bytes = config->memtable_bytes,
         .background_threads = BACKGROUND_THREADS,
         .sieve = {s, begin_sieve, at_sieve_drops, at_sieve_end},
+        .group = at_key_row_group,
     };
 
     AT_ASSERT(config->replica.sync_commits == config->sync_commits);

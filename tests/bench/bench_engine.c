@@ -109,7 +109,8 @@ static void read_random(struct at_engine *e, uint64_t rows, bool snapshots, cons
         struct at_iter *it = at_iter_open(e, AT_SPACE_CELLS,
                                           &(struct at_iter_options){.snapshot = s,
                                                                     .lower = at_buf_slice(&lower),
-                                                                    .upper = at_buf_slice(&upper)});
+                                                                    .upper = at_buf_slice(&upper),
+                                                                    .one_group = true});
         at_iter_seek(it, at_buf_slice(&lower));
         found += at_iter_valid(it) && at_iter_value(it).len == 100;
         at_iter_close(&it);
@@ -169,7 +170,8 @@ int main(int argc, char **argv)
     const struct at_engine_options options = {.dir = argv[1],
                                               .block_cache_bytes = 64 * AT_MIB,
                                               .memtable_bytes = 64 * AT_MIB,
-                                              .background_threads = 2};
+                                              .background_threads = 2,
+                                              .group = at_key_row_group};
     if (at_engine_open(&options, &e, &err) != AT_OK) {
         fprintf(stderr, "bench_engine: %s\n", err.msg);
         return 1;

@@ -138,6 +138,7 @@ static FAKE_UNUSED struct at_store *fake_store_open(void)
         .block_cache_bytes = 8 * AT_MIB,
         .memtable_bytes = 64 * AT_MIB,
         .background_threads = 1,
+        .group = at_key_row_group,
     };
     AT_ASSERT(at_engine_open(&options, &store->engine, NULL) == AT_OK);
     pthread_mutex_init(&store->lock, NULL);

@@ -234,6 +234,43 @@ static void row_end_is_equal_exactly_for_the_same_row(void **state)
     }
 }
 
+static void row_group_tells_rows_apart_and_is_its_own(void **state)
+{
+    struct at_prng p;
+    struct at_buf target;
+
+    (void)state;
+    at_prng_init(&p, 14);
+    at_buf_init(&target, AT_KEY_BYTES_MAX);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct sample s;
+        random_sample(&p, &s);
+        encode(&s);
+        struct at_slice stored = at_slice_make(s.bytes, s.len);
+        size_t len = at_key_row_group(stored);
+        struct at_slice group = at_slice_make(s.bytes, len);
+        assert_int_equal(len, at_key_row_end(stored) + 1);
+        assert_int_equal(at_key_row_group(group), len);
+        if (s.key.row.len > 0) {
+            for (int after = 0; after < 2; after++) {
+                at_buf_clear(&target);
+                enum at_code rc =
+                    after ? at_key_seek_row_after(&target, s.key.table, s.key.family, s.key.row)
+                          : at_key_seek_row(&target, s.key.table, s.key.family, s.key.row);
+                assert_int_equal(rc, AT_OK);
+                assert_int_equal(at_key_row_group(at_buf_slice(&target)), len);
+                assert_memory_equal(target.data, group.data, len);
+            }
+        }
+    }
+    at_buf_clear(&target);
+    assert_int_equal(at_key_seek_family_end(&target, 1, 2), AT_OK);
+    assert_int_equal(at_key_row_group(at_buf_slice(&target)), 0);
+    assert_int_equal(at_key_row_group(AT_LIT("12345678ab\x00\xff")), 0);
+    assert_int_equal(at_key_row_group(at_slice_make(NULL, 0)), 0);
+    at_buf_deinit(&target);
+}
+
 /* `target` is at or below a key exactly when the key lies at or behind what it seeks. */
 static void check_seek(struct at_buf *target, const struct sample *s, bool at_or_behind)
 {
@@ -382,6 +419,7 @@ int main(void)
         cmocka_unit_test(decoding_borrows_unless_there_are_escapes),
         cmocka_unit_test(encoding_in_parts_gives_the_same_bytes),
         cmocka_unit_test(row_end_is_equal_exactly_for_the_same_row),
+        cmocka_unit_test(row_group_tells_rows_apart_and_is_its_own),
         cmocka_unit_test(seeks_bracket_rows_columns_and_families_exactly),
         cmocka_unit_test(the_last_family_of_a_table_ends_at_the_next_table),
         cmocka_unit_test(garbage_is_data_loss_and_never_more),
