@@ -3,8 +3,9 @@
  * protobuf-c recurses once per level of nesting, allocates for each element, and does not check
  * UTF-8. A walk over the raw bytes, guided by the descriptors and with a stack of fixed size,
  * therefore goes first: it refuses what is nested too deep, has too many elements (a two-byte empty
- * message costs a hundred bytes unpacked), or has a bad string. What is malformed in other ways is
- * left to protobuf-c to refuse. */
+ * message costs a hundred bytes unpacked), or has a bad string: one that is no UTF-8, or that holds
+ * a NUL, behind which a C string would hide the rest. What is malformed in other ways is left to
+ * protobuf-c to refuse. */
 #include "wire/proto_alloc.h"
 
 #include "base/escape.h"
@@ -55,6 +56,11 @@ static bool push(struct walk *w, const ProtobufCMessageDescriptor *d, struct at_
     return true;
 }
 
+static bool has_nul(struct at_slice s)
+{
+    return s.len > 0 && memchr(s.data, 0, s.len) != NULL;
+}
+
 /* Looks at one field of the innermost level; enters it when it is a message. */
 static bool take_field(struct walk *w, const struct at_pb_field *field)
 {
@@ -67,7 +73,7 @@ static bool take_field(struct walk *w, const struct at_pb_field *field)
     if (!f)
         return true;
     if (f->type == PROTOBUF_C_TYPE_STRING)
-        return at_utf8_valid(field->bytes);
+        return at_utf8_valid(field->bytes) && !has_nul(field->bytes);
     if (f->type == PROTOBUF_C_TYPE_MESSAGE)
         return push(w, f->descriptor, field->bytes);
     return true;

@@ -10,6 +10,8 @@
  * and pushing are acquire and release both: who finds the stack empty also sees that the task has
  * left the loop's queue. */
 
+#define FULL_RETRY_MS 100
+
 struct at_lane {
     struct at_store *store;
     struct at_loop *loop;
@@ -95,9 +97,14 @@ static void refuse(struct at_write *write, enum at_code code)
 {
     struct at_ticket *ticket = write->ctx;
 
-    write->code = at_fail(&write->error, code,
-                          code == AT_UNAVAILABLE ? "this cluster is shutting down"
-                                                 : "too many writes are waiting; try again");
+    /* RESOURCE_EXHAUSTED is the store's word for a full queue; clients only try UNAVAILABLE again.
+     */
+    bool full = code == AT_RESOURCE_EXHAUSTED;
+
+    write->code =
+        at_fail(&write->error, AT_UNAVAILABLE,
+                full ? "too many writes are waiting; try again" : "this cluster is shutting down");
+    write->error.retry_after_ms = full ? FULL_RETRY_MS : 0;
     ticket->answer(ticket);
 }
 

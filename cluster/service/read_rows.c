@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "cluster/service/chunker.h"
+#include "cluster/service/details.h"
 #include "cluster/service/features.h"
 #include "cluster/service/filter_decode.h"
 #include "cluster/service/row_set_decode.h"
@@ -115,6 +116,7 @@ static enum at_code open_read(struct read_rows *r, const read_request *in, struc
     if (r->filter)
         AT_TRY(check_families(r, &target, reterr));
     const struct at_read_spec spec = {.table = target.table,
+                                      .full_name = target.full_name,
                                       .rows = &r->rows,
                                       .filter = r->filter,
                                       .rows_limit = (uint64_t)in->rows_limit,
@@ -248,13 +250,20 @@ static void run_step(struct read_rows *r)
 static void end_read(struct read_rows *r, const struct at_error *error)
 {
     struct at_slice nothing = {0};
+    struct at_slice details = {0};
 
+    if (error && r->read && at_read_large_row(r->read).len > 0)
+        details =
+            at_details_large_row(error, at_read_large_row(r->read), at_grpc_call_arena(r->call));
     at_chunker_end(&r->chunker);
     at_chunker_deinit(&r->chunker);
     at_read_close(&r->read);
     at_filter_free(&r->filter);
     if (error) {
-        at_service_fail(r->service, r->call, error);
+        if (details.len > 0)
+            at_service_fail_with(r->service, r->call, error, details);
+        else
+            at_service_fail(r->service, r->call, error);
         return;
     }
     at_service_begin(r->service, r->call);

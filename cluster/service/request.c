@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "cluster/service/details.h"
 #include "cluster/service/state.h"
 
 /* What an answer says besides its messages: which cluster served it (clients record it as the
@@ -32,8 +33,23 @@ void at_service_fail(struct at_service *service,
                      struct at_grpc_call *call,
                      const struct at_error *error)
 {
+    struct at_slice none = {NULL, 0};
+    bool retry = error->retry_after_ms > 0;
+
+    at_service_fail_with(service, call, error,
+                         retry ? at_details_retry(error, at_grpc_call_arena(call)) : none);
+}
+
+void at_service_fail_with(struct at_service *service,
+                          struct at_grpc_call *call,
+                          const struct at_error *error,
+                          struct at_slice details)
+{
     at_service_begin(service, call);
-    at_grpc_call_fail(call, error);
+    if (details.len == 0)
+        at_grpc_call_fail(call, error);
+    else
+        at_grpc_call_finish(call, error->code, at_slice_cstr(error->msg), details);
 }
 
 void at_service_reply(struct at_service *service,

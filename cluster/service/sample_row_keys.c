@@ -28,8 +28,11 @@ static enum at_code sample(struct at_service *service,
     uint32_t count;
 
     AT_TRY(at_data_target_check(service, &aim, &target, reterr));
-    AT_TRY(at_read_samples(service->store, target.table, at_grpc_call_arena(call), &samples, &count,
-                           reterr));
+    enum at_code code = at_read_samples(service->store, target.table, at_grpc_call_arena(call),
+                                        &samples, &count, reterr);
+    if (code == AT_NOT_FOUND)
+        return at_fail(reterr, code, "Table not found: %.*s", AT_SLICE_ARG(target.full_name));
+    AT_TRY(code);
     at_service_begin(service, call);
     for (uint32_t i = 0; i < count; i++) {
         if (put_sample(at_grpc_call_begin(call), &samples[i]) != AT_OK) {

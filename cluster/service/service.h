@@ -70,10 +70,16 @@ void at_service_methods_free(const struct at_grpc_method **methods);
  * the first send and before finish; once. */
 void at_service_begin(struct at_service *service, struct at_grpc_call *call);
 
-/* at_service_fail is at_service_begin (if not done) and at_grpc_call_fail. */
+/* at_service_fail is at_service_begin (if not done) and at_grpc_call_fail, with the advice to try
+ * again when the error has any. */
 void at_service_fail(struct at_service *service,
                      struct at_grpc_call *call,
                      const struct at_error *error);
+/* at_service_fail_with says more: a serialized google.rpc.Status (see details.h). */
+void at_service_fail_with(struct at_service *service,
+                          struct at_grpc_call *call,
+                          const struct at_error *error,
+                          struct at_slice details);
 
 /* at_service_reply packs and sends one message, then finishes with OK. */
 void at_service_reply(struct at_service *service,

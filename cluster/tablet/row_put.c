@@ -77,6 +77,23 @@ enum at_code row_resolve(struct writer *w,
     return AT_OK;
 }
 
+enum at_code row_check(const struct at_table *table,
+                       struct at_slice full_name,
+                       const struct at_row_mutations *row,
+                       struct at_error *reterr)
+{
+    for (uint32_t i = 0; i < row->mutation_count; i++) {
+        const struct at_mutation *m = &row->mutations[i];
+        if (m->kind == AT_MUTATION_DELETE_ROW)
+            continue;
+        const struct at_family *family = at_table_family(table, m->family);
+        if (family == NULL)
+            return row_no_family(row->row, full_name, reterr);
+        AT_TRY(check_type(family, m, reterr));
+    }
+    return AT_OK;
+}
+
 bool row_write(struct writer *w,
                const struct at_table *table,
                const struct at_row_mutations *row,
@@ -180,8 +197,6 @@ static enum at_code resolve_mutation(struct writer *w,
         m->timestamp_micros = server_micros;
     if (m->timestamp_micros < 0)
         return at_fail(reterr, AT_INVALID_ARGUMENT, "Timestamps must be >= -1");
-    if (m->kind == AT_MUTATION_SET && family->type == AT_FAMILY_PLAIN)
-        return AT_OK;
     AT_TRY(check_type(family, m, reterr));
     if (family->type == AT_FAMILY_HLL && m->kind == AT_MUTATION_ADD)
         make_partial(w, family, m);
@@ -203,7 +218,11 @@ static void make_partial(struct writer *w, const struct at_family *family, struc
 static enum at_code
 check_type(const struct at_family *family, const struct at_mutation *m, struct at_error *reterr)
 {
-    if (m->kind == AT_MUTATION_SET)
+    bool adds = m->kind == AT_MUTATION_ADD || m->kind == AT_MUTATION_MERGE;
+
+    if (!adds && (m->kind != AT_MUTATION_SET || family->type == AT_FAMILY_PLAIN))
+        return AT_OK;
+    if (!adds)
         return at_fail(reterr, AT_INVALID_ARGUMENT,
                        "SetCell is not allowed in the aggregate family '%.*s'",
                        AT_SLICE_ARG(family->name));

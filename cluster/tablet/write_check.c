@@ -3,9 +3,13 @@
 #include "cluster/tablet/read.h"
 
 /* CheckAndMutateRow: the predicate is read between commits, so nothing can come between the test
- * and the mutations. Only the branch that is taken is looked at: one that is not taken may name
- * families that do not exist. */
+ * and the mutations. Both branches, and the families that the predicate names, are looked at
+ * before: whether a request is refused does not depend on the row. */
 
+#define LITERAL_FAMILIES_MAX 16
+
+static enum at_code
+check(const struct at_table *table, const struct at_write_check *write, struct at_error *reterr);
 static void ignore_row(void *ctx, struct at_slice row);
 static void see_cell(void *ctx, const struct at_cell *cell);
 static void ignore_end(void *ctx);
@@ -20,8 +24,7 @@ void write_check(struct writer *w, struct at_write_check *write)
     const struct at_table *table = NULL;
     if (code == AT_OK) {
         table = at_catalog_table(w->schema->catalog, write->table);
-        if (table == NULL)
-            code = row_no_table(write->full_name, error);
+        code = table == NULL ? row_no_table(write->full_name, error) : check(table, write, error);
     }
     if (code != AT_OK) {
         round_answer(w, &write->base, code);
@@ -47,6 +50,27 @@ void write_check(struct writer *w, struct at_write_check *write)
     }
     taken->code = code;
     round_answer(w, &write->base, code);
+}
+
+static enum at_code
+check(const struct at_table *table, const struct at_write_check *write, struct at_error *reterr)
+{
+    struct at_slice names[LITERAL_FAMILIES_MAX];
+    uint32_t count = 0;
+
+    if (write->predicate != NULL)
+        count = at_filter_literal_families(write->predicate, names, LITERAL_FAMILIES_MAX);
+    for (uint32_t i = 0; i < count && i < LITERAL_FAMILIES_MAX; i++)
+        if (at_table_family(table, names[i]) == NULL)
+            return at_fail(reterr, AT_NOT_FOUND,
+                           "Error while reading table '%.*s' : Requested column family not found",
+                           AT_SLICE_ARG(write->full_name));
+    struct at_row_mutations branch = write->if_true;
+    branch.row = write->row;
+    AT_TRY(row_check(table, write->full_name, &branch, reterr));
+    branch = write->if_false;
+    branch.row = write->row;
+    return row_check(table, write->full_name, &branch, reterr);
 }
 
 static void ignore_row(void *ctx, struct at_slice row)

@@ -45,6 +45,7 @@ struct sfx_call {
     struct row_reader rows;
     bool read_rows;
     struct at_slice response_params;
+    struct at_slice details; /* google.rpc.Status */
     void (*on_message)(struct sfx_call *c, struct at_slice message); /* NULL: none */
     void *ctx;
 };
@@ -124,7 +125,8 @@ static inline void sfx_serve(struct sfx *s)
     assert_int_equal(at_grpc_channel_open(s->loop, &channel, &s->channel, &error), AT_OK);
 }
 
-/* Tables: t and tt with plain families f and g; a with aggregate families sum, min and max. */
+/* Tables: t and tt with plain families f and g; a with aggregate families sum, min, max
+ * and hll. */
 static inline void sfx_open(struct sfx *s)
 {
     struct at_slice none = {NULL, 0};
@@ -142,6 +144,7 @@ static inline void sfx_open(struct sfx *s)
     assert_int_equal(fx_change(&s->fx, "a", "sum", FX_FIELDS(FX_SUM), true), AT_OK);
     assert_int_equal(fx_change(&s->fx, "a", "max", FX_FIELDS(FX_MAX), true), AT_OK);
     assert_int_equal(fx_change(&s->fx, "a", "min", FX_FIELDS(FX_MIN), true), AT_OK);
+    assert_int_equal(fx_change(&s->fx, "a", "hll", FX_FIELDS(FX_HLL), true), AT_OK);
     sfx_serve(s);
 }
 
@@ -198,6 +201,7 @@ static inline void sfx_on_done(void *ctx, const struct at_grpc_result *result)
 
     c->done = true;
     c->code = result->code;
+    c->details = at_arena_copy(&c->arena, result->details);
     (void)snprintf(c->message, sizeof(c->message), "%.*s", AT_SLICE_ARG(result->message));
     if (!c->response_params.data)
         sfx_on_headers(c, result->trailers, result->trailer_count);

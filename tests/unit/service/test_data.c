@@ -12,7 +12,7 @@ struct step {
     const char *out;
 };
 
-#define STEPS_MAX 7
+#define STEPS_MAX 8
 
 struct data_case {
     const char *name;
@@ -31,6 +31,7 @@ struct data_case {
 #define CHECKED(predicate) CHECK("r", "6{" predicate "} 4{1{1:f 2:hit}}")
 #define MODIFY(row, rules) "ReadModifyWriteRow", "1:$t 2:" row " " rules
 #define NO_FAMILY "Requested column family not found"
+#define NO_TABLE "Table not found: projects/p/instances/i/tables/no"
 #define ROW_D                                                                                   \
     {                                                                                           \
         MUTATE("r",                                                                             \
@@ -82,6 +83,12 @@ static const struct data_case cases[] = {
       {"MutateRows atoll-write-micros 1600000000001999", "1:$t 2{1:s 2{1{1:f 2:q 3=-1}}}", AT_OK,
        "OK"},
       {READ(""), AT_OK, "r f:q@1600000000000000=v;s f:q@1600000000001000=;"}}},
+    {"a write is not begun when the time that a router gave it is over",
+     {{"MutateRow atoll-begin-micros 0", "1:$t 2:r " SET("f", "q", "-1", "v"), AT_UNAVAILABLE,
+       "given up"},
+      {READ(""), AT_OK, ""},
+      {"MutateRow atoll-begin-micros 60000000", "1:$t 2:r " SET("f", "q", "1000", "v"), AT_OK, ""},
+      {READ(""), AT_OK, "r f:q@1000=v;"}}},
     {"row keys are bounded",
      {{MUTATE("''", SET("f", "q", "0", "v")), AT_INVALID_ARGUMENT, "Row keys must be non-empty"},
       {MUTATE("*4097", SET("f", "q", "0", "v")), AT_INVALID_ARGUMENT, "4097"},
@@ -105,8 +112,34 @@ static const struct data_case cases[] = {
       {"MutateRows", "1:$t 2{1:a 2{1{1:f 2:q}}} 2{2{1{1:f 2:q}}}", AT_INVALID_ARGUMENT,
        "Row keys must be non-empty"},
       {READ(""), AT_OK, ""}}},
-    {"an idempotency token is accepted",
-     {{"MutateRow", "1:$t 2:r 3{1{1:f 2:q}} 8{1:0123456789}", AT_OK, ""}}},
+    {"a request repeated under its idempotency token is applied once",
+     {{ON_A("r", ADD("sum", "5") " 8{1:01234567}"), AT_OK, ""},
+      {ON_A("r", ADD("sum", "5") " 8{1:01234567 2{1=1700000000}}"), AT_OK, ""},
+      {"MutateRows",
+       "1:$a 2{1:r 2{5{1:sum 2{8:q} 3{9=1000} 4{6=5}}} 3{1:01234567}}"
+       " 2{1:r 2{5{1:max 2{8:q} 3{9=1000} 4{6=5}}} 3{1:76543210}}",
+       AT_OK, "OK OK"},
+      {READ_A, AT_OK,
+       "r max:q@1000=\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x05 "
+       "sum:q@1000=\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x05;"}}},
+    {"idempotency tokens that are refused",
+     {{MUTATE("r", SET("f", "q", "0", "v") " 8{1:0123456}"), AT_INVALID_ARGUMENT,
+       "at least 8 bytes, but got 7"},
+      {MUTATE("r", SET("f", "q", "0", "v") " 8{}"), AT_INVALID_ARGUMENT, "idempotency"},
+      {MUTATE("r", SET("f", "q", "0", "v") " 8{1:01234567 2{2=-1}}"), AT_INVALID_ARGUMENT,
+       "start_time"},
+      {MUTATE("r", SET("f", "q", "0", "v") " 8{1:01234567 2{1=1699999000}}"),
+       AT_FAILED_PRECONDITION, "start_time"},
+      {"MutateRows", "1:$t 2{1:r 2{4{}} 3{1:short}}", AT_INVALID_ARGUMENT,
+       "Error in field 'Entry list' : Error in element #0 : Error in field 'idempotency'"},
+      {"MutateRows", "1:$t 2{1:r 2{4{}} 3{1:01234567 2{1=1}}} 2{1:s 2{4{}}}", AT_OK,
+       "FAILED_PRECONDITION OK"},
+      {READ(""), AT_OK, ""}}},
+    {"a string with a NUL in it is refused",
+     {{MUTATE("r", "3{1{1:'f\\0x' 2:q}}"), AT_INVALID_ARGUMENT, "no valid"},
+      {"MutateRow", "1:'projects/p/instances/i/tables/t\\0' 2:r 3{4{}}", AT_INVALID_ARGUMENT, ""},
+      {READ("3{5:'f\\0'}"), AT_INVALID_ARGUMENT, "no valid"},
+      {MUTATE("'r\\0'", SET("f", "'q\\0'", "0", "'v\\0'")), AT_OK, ""}}},
     {"ranges of a column are deleted",
      {{MUTATE("r",
               SET("f", "q", "1000", "1") SET("f", "q", "2000", "2") SET("f", "q", "3000", "3")
@@ -172,9 +205,14 @@ static const struct data_case cases[] = {
      {{CHECKED("11=0"), AT_INVALID_ARGUMENT, "cells_per_row_limit_filter"},
       {CHECKED("77=0"), AT_UNIMPLEMENTED, "field 77"},
       {CHECK("''", "4{4{}}"), AT_INVALID_ARGUMENT, "non-empty"}}},
-    {"the branch that is not taken may be anything that is well-formed",
-     {{CHECK("r", "6{17=1} 4{1{1:zz 2:q}} 5{1{1:f 2:q}}"), AT_OK, ""},
-      {READ(""), AT_OK, "r f:q@0=;"}}},
+    {"the families of both branches and of the predicate must be there",
+     {{CHECK("r", "6{17=1} 4{1{1:zz 2:q}} 5{1{1:f 2:q}}"), AT_NOT_FOUND, NO_FAMILY},
+      {CHECK("r", "6{17=1} 4{1{1:f 2:q}} 5{1{1:zz 2:q}}"), AT_NOT_FOUND, NO_FAMILY},
+      {CHECK("r", "6{17=1} 4{1{1:f 2:q}} 5{3{1:zz}}"), AT_NOT_FOUND, NO_FAMILY},
+      {CHECK("r", "6{5:zz} 5{1{1:f 2:q}}"), AT_NOT_FOUND,
+       "Error while reading table 'projects/p/instances/i/tables/t' : " NO_FAMILY},
+      {CHECK("r", "6{5:'zz.*'} 4{1{1:f 2:p}}"), AT_OK, ""},
+      {READ(""), AT_OK, ""}}},
 
     /* --- aggregates --- */
     {"sums, minima and maxima",
@@ -184,11 +222,22 @@ static const struct data_case cases[] = {
        "r max:q@1000=\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x09 "
        "min:q@1000=\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x03 "
        "sum:q@1000=\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x0c;"}}},
+    {"a unique count, in any type",
+     {{ON_A("r", "3{5{1:hll 2{8:q} 3{9=1000} 4{2:atoll}}}"), AT_OK, ""},
+      {ON_A("r", "3{5{1:hll 2{8:q} 3{9=1000} 4{8:atoll}}} 3{5{1:hll 2{8:q} 3{9=1000} 4{3:atoll}}}"),
+       AT_OK, ""},
+      {READ_A, AT_OK, "r hll:q@1000=HLL\\x01\\x0e\\x01aKP\\x81;"},
+      {ON_A("r", ADD("hll", "5") "3{6{1:hll 2{8:q} 3{9=1000} 4{}}}"), AT_OK, ""},
+      {ON_A("r", "3{6{1:hll 2{8:q} 3{9=1000} 4{8:'no state'}}}"), AT_INVALID_ARGUMENT,
+       "the state of a unique count"},
+      {ON_A("r", "3{5{1:hll 2{8:q} 3{9=1000}}}"), AT_INVALID_ARGUMENT, "input"},
+      {ON_A("r", SET("hll", "q", "0", "v")), AT_INVALID_ARGUMENT, "SetCell"}}},
     {"plain cells and aggregates do not mix",
      {{ON_A("r", SET("sum", "q", "0", "abc")), AT_INVALID_ARGUMENT, ""},
       {MUTATE("r", ADD("f", "1")), AT_INVALID_ARGUMENT, ""},
       {ON_A("r", "3{5{1:sum 2{8:q} 3{9=0}}}"), AT_INVALID_ARGUMENT, "input"},
-      {ON_A("r", "3{5{1:sum 2{8:q} 3{9=0} 4{8:abc}}}"), AT_INVALID_ARGUMENT, ""},
+      {ON_A("r", "3{5{1:sum 2{8:q} 3{9=0} 4{8:abc}}}"), AT_INVALID_ARGUMENT, "64-bit integer"},
+      {ON_A("r", "3{5{1:sum 2{8:q} 3{9=0} 4{3:12345678}}}"), AT_INVALID_ARGUMENT, ""},
       {"ReadModifyWriteRow", "1:$a 2:r 3{1:sum 2:q 4=1}", AT_FAILED_PRECONDITION, ""},
       {READ_A, AT_OK, ""}}},
 
@@ -315,12 +364,12 @@ static const struct data_case cases[] = {
 
     /* --- names, profiles, other calls --- */
     {"a table that is not there",
-     {{"ReadRows", "1:$no", AT_NOT_FOUND, "not found"},
-      {"SampleRowKeys", "1:$no", AT_NOT_FOUND, "not found"},
-      {"MutateRow", "1:$no 2:r 3{4{}}", AT_NOT_FOUND, "not found"},
-      {"MutateRows", "1:$no 2{1:r 2{4{}}}", AT_NOT_FOUND, "not found"},
-      {"CheckAndMutateRow", "1:$no 2:r 4{4{}}", AT_NOT_FOUND, "not found"},
-      {"ReadModifyWriteRow", "1:$no 2:r 3{1:f 4=1}", AT_NOT_FOUND, "not found"}}},
+     {{"ReadRows", "1:$no", AT_NOT_FOUND, NO_TABLE},
+      {"SampleRowKeys", "1:$no", AT_NOT_FOUND, NO_TABLE},
+      {"MutateRow", "1:$no 2:r 3{4{}}", AT_NOT_FOUND, NO_TABLE},
+      {"MutateRows", "1:$no 2{1:r 2{4{}}}", AT_NOT_FOUND, NO_TABLE},
+      {"CheckAndMutateRow", "1:$no 2:r 4{4{}}", AT_NOT_FOUND, NO_TABLE},
+      {"ReadModifyWriteRow", "1:$no 2:r 3{1:f 4=1}", AT_NOT_FOUND, NO_TABLE}}},
     {"names that are none",
      {{"ReadRows", "", AT_INVALID_ARGUMENT, "Invalid table name"},
       {"ReadRows", "1:t", AT_INVALID_ARGUMENT, "Invalid table name 't'"},

@@ -1,6 +1,9 @@
 #include "cluster/service/lane.h"
 
+#include "google/rpc/status.pb-c.h"
 #include "support/service_fixture.h"
+
+#include <semaphore.h>
 
 /* Bursts of writes: each is answered once, with its own result, whatever becomes of its call. */
 
@@ -92,6 +95,77 @@ static void the_api_limit_of_mutations_is_over_all_entries(void **state)
     }
 }
 
+/* --- a full queue --- */
+
+struct stall {
+    struct at_write_catalog write;
+    sem_t entered;
+    sem_t go_on;
+    sem_t done;
+};
+
+static enum at_code
+stall(struct at_write_catalog *write, const struct at_catalog *catalog, struct at_error *reterr)
+{
+    struct stall *s = (struct stall *)write;
+
+    (void)catalog;
+    sem_post(&s->entered);
+    while (sem_wait(&s->go_on) != 0)
+        continue;
+    return at_fail(reterr, AT_ABORTED, "stalled enough");
+}
+
+static void stall_done(struct at_write *write)
+{
+    sem_post(&((struct stall *)write)->done);
+}
+
+static void filler_done(struct at_write *write)
+{
+    (void)write;
+}
+
+/* Clients never try RESOURCE_EXHAUSTED again, and they must. */
+static void a_full_queue_is_unavailable_and_says_when_to_try_again(void **state)
+{
+    struct stall s = {
+        .write = {.base = {.kind = AT_WRITE_CATALOG, .done = stall_done}, .decide = stall}};
+    struct at_write_rows *fillers = at_alloc(AT_WRITER_QUEUE_MAX * sizeof(*fillers));
+    struct sfx_call c;
+    uint32_t count = 0;
+
+    (void)state;
+    sem_init(&s.entered, 0, 0);
+    sem_init(&s.go_on, 0, 0);
+    sem_init(&s.done, 0, 0);
+    assert_int_equal(at_store_submit(fixture->fx.store, &s.write.base), AT_OK);
+    while (sem_wait(&s.entered) != 0)
+        continue;
+    for (enum at_code code = AT_OK; code == AT_OK && count < AT_WRITER_QUEUE_MAX; count++) {
+        fillers[count].base = (struct at_write){.kind = AT_WRITE_ROWS, .done = filler_done};
+        fillers[count].table = AT_LIT("t");
+        code = at_store_submit(fixture->fx.store, &fillers[count].base);
+    }
+    sfx_call_init(&c, fixture);
+    sfx_run(&c, "MutateRow", "1:$t 2:r 3{1{1:f 2:q}}");
+    assert_int_equal(c.code, AT_UNAVAILABLE);
+    Google__Rpc__Status *status = google__rpc__status__unpack(NULL, c.details.len, c.details.data);
+    assert_non_null(status);
+    assert_string_equal(status->details[0]->type_url, "type.googleapis.com/google.rpc.RetryInfo");
+    google__rpc__status__free_unpacked(status, NULL);
+    sfx_call_deinit(&c);
+    sem_post(&s.go_on);
+    while (sem_wait(&s.done) != 0)
+        continue;
+    sfx_clear(fixture); /* behind the fillers */
+    sfx_call_init(&c, fixture);
+    sfx_run(&c, "MutateRow", "1:$t 2:r 3{1{1:f 2:q}}");
+    assert_int_equal(c.code, AT_OK);
+    sfx_call_deinit(&c);
+    at_free(fillers);
+}
+
 static int open_fixture(void **state)
 {
     (void)state;
@@ -114,6 +188,7 @@ int main(void)
         cmocka_unit_test(a_burst_is_answered_one_by_one_and_written_together),
         cmocka_unit_test(writes_of_cancelled_calls_harm_nobody),
         cmocka_unit_test(the_api_limit_of_mutations_is_over_all_entries),
+        cmocka_unit_test(a_full_queue_is_unavailable_and_says_when_to_try_again),
     };
     return cmocka_run_group_tests(tests, open_fixture, close_fixture);
 }

@@ -8,6 +8,16 @@
 #define FAMILY(name, fields) "3{1:" name " 2{" fields "}}"
 #define GC_AGE_1S "1{2{1=1}}"
 #define X60 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define TEN(x) x x x x x x x x x x
+#define X50 TEN("xxxxx")
+#define X64 TEN("xxxxxx") "xxxx"
+/* A union of rules of 4 and of 5 bytes, with 3 bytes around: 500 bytes, and 501. */
+#define RULE4 "1{1=1}"
+#define RULE5 "1{1=200}"
+#define RULES_110 TEN(TEN(RULE4)) TEN(RULE4)
+#define RULES_117 RULES_110 RULE4 RULE4 RULE4 RULE4 RULE4 RULE4 RULE4
+#define GC_500 "1{4{" RULES_117 RULE4 RULE5 RULE5 RULE5 RULE5 RULE5 "}}"
+#define GC_501 "1{4{" RULES_117 RULE5 RULE5 RULE5 RULE5 RULE5 RULE5 "}}"
 #define TABLE_NAME(id) AFX_INSTANCE "/tables/" id
 
 static struct afx_case cases[] = {
@@ -58,6 +68,13 @@ static struct afx_case cases[] = {
       {"CreateTable", P "2:t 3{1:$t}", AT_INVALID_ARGUMENT, "table.name"},
       {"CreateTable", P "2:t 3{3{1:'a b:c' 2{}}}", AT_INVALID_ARGUMENT, "Family name"},
       {"CreateTable", P "2:t 3{3{1: 2{}}}", AT_INVALID_ARGUMENT, "Family name"}}},
+    {"names and rules at their limits and beyond",
+     {{"CreateTable", P "2:" X50 " 3{}", AT_OK, NULL},
+      {"CreateTable", P "2:" X50 "x 3{}", AT_INVALID_ARGUMENT, "50"},
+      {"CreateTable", P "2:f64 3{" FAMILY(X64, "") "}", AT_OK, NULL},
+      {"CreateTable", P "2:f65 3{" FAMILY(X64 "x", "") "}", AT_INVALID_ARGUMENT, "64"},
+      {"CreateTable", P "2:r500 3{" FAMILY("f", GC_500) "}", AT_OK, NULL},
+      {"CreateTable", P "2:r501 3{" FAMILY("f", GC_501) "}", AT_INVALID_ARGUMENT, "500"}}},
     {"a parent that is not this instance is not found, or no name",
      {{"CreateTable", "1:projects/p/instances/other 2:t 3{}", AT_NOT_FOUND, "other"},
       {"CreateTable", "1:projects/x/instances/i 2:t 3{}", AT_NOT_FOUND, "projects/x"},

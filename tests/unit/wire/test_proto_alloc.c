@@ -69,6 +69,11 @@ static const struct bytes_case CASES[] = {
     {"takes text", {(const uint8_t *)"\x0a\x02hi", 4}, true},
     {"takes an unknown field", {(const uint8_t *)"\xa2\x1f\x02\xff\xff", 5}, true},
     {"takes any bytes in a bytes field", {(const uint8_t *)"\x12\x02\xff\xfe", 4}, true},
+    {"refuses text with a NUL in it",
+     {(const uint8_t *)"\x0a\x03"
+                       "a\0b",
+      5},
+     false},
     {"refuses text that is not UTF-8", {(const uint8_t *)"\x0a\x02\xff\xfe", 4}, false},
     {"refuses a surrogate", {(const uint8_t *)"\x0a\x03\xed\xa0\x80", 5}, false},
     {"refuses bad text deep inside", /* mutations[0].set_cell.family_name */
