@@ -21,9 +21,10 @@ export const ATOLL = resolve(ROOT, process.env.ATOLL ?? 'build/release/atoll');
 const FAULT = /level=fatal|Sanitizer:|runtime error:/;
 
 export class Instance {
-  static async start({config = 'configs/three-zones.yaml'} = {}) {
+  /** `config` is a path in the repository; the state directory is made in `under`. */
+  static async start({config = 'configs/three-zones.yaml', under = tmpdir()} = {}) {
     const instance = new Instance();
-    instance.dir = await mkdtemp(join(tmpdir(), 'atoll-test-'));
+    instance.dir = await mkdtemp(join(under, 'atoll-test-'));
     try {
       await instance.up('-c', resolve(ROOT, config), '--grpc-port', '0', '--http-port', '0');
     } catch (err) {
