@@ -1,9 +1,12 @@
 #include "cluster/service/data.h"
 
+#include <stdatomic.h>
+
 #include "base/assert.h"
 
 #define DEFAULT_GRANULARITY_MICROS 1000
 #define WRITE_MICROS_HEADER "atoll-write-micros"
+#define BEGIN_MICROS_HEADER "atoll-begin-micros"
 #define PATH(rpc) "/google.bigtable.v2.Bigtable/" rpc
 
 struct data_method {
@@ -73,19 +76,40 @@ int64_t at_data_granularity(struct at_service *service, struct at_slice table_id
     return micros;
 }
 
-int64_t at_data_server_micros(const struct at_grpc_call *call)
+/* A decimal number that a router sent; `none` for anything else. */
+static int64_t decimal_header(const struct at_grpc_call *call, const char *name, int64_t none)
 {
-    struct at_slice text = at_grpc_call_metadata(call, WRITE_MICROS_HEADER);
-    int64_t micros = 0;
+    struct at_slice text = at_grpc_call_metadata(call, name);
+    int64_t number = 0;
 
-    if (text.len > 18)
-        return 0;
+    if (text.len == 0 || text.len > 18)
+        return none;
     for (size_t i = 0; i < text.len; i++) {
         if (text.data[i] < '0' || text.data[i] > '9')
-            return 0;
-        micros = micros * 10 + (text.data[i] - '0');
+            return none;
+        number = number * 10 + (text.data[i] - '0');
     }
-    return micros;
+    return number;
+}
+
+int64_t at_data_server_micros(const struct at_grpc_call *call)
+{
+    return decimal_header(call, WRITE_MICROS_HEADER, 0);
+}
+
+static void on_cancel(struct at_grpc_call *call, void *ctx)
+{
+    struct at_write *write = ctx;
+
+    (void)call;
+    atomic_store_explicit(&write->begin_by_ns, AT_WRITE_CALLED_OFF, memory_order_relaxed);
+}
+
+static uint64_t begin_by_ns(const struct at_grpc_call *call)
+{
+    int64_t micros = decimal_header(call, BEGIN_MICROS_HEADER, -1);
+
+    return micros < 0 ? 0 : at_grpc_call_start_ns(call) + (uint64_t)micros * 1000;
 }
 
 void at_data_submit(struct at_service *service,
@@ -96,6 +120,8 @@ void at_data_submit(struct at_service *service,
 {
     struct at_loop *loop = at_grpc_call_loop(call);
 
+    atomic_init(&write->begin_by_ns, begin_by_ns(call));
+    at_grpc_call_on_cancel(call, on_cancel, write);
     at_lane_submit(at_service_lane(service->state, service->store, loop), ticket, write, answer);
 }
 

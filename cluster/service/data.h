@@ -36,7 +36,8 @@ int64_t at_data_granularity(struct at_service *service, struct at_slice table);
  * write it sends twice has one outcome. 0: none. */
 int64_t at_data_server_micros(const struct at_grpc_call *call);
 
-/* at_data_submit gives a write to the writer by the lane of the call's loop. */
+/* at_data_submit gives a write to the writer by the lane of the call's loop. It is not begun once
+ * the call is cancelled, or the time is over that a router gave it by "atoll-begin-micros". */
 void at_data_submit(struct at_service *service,
                     struct at_grpc_call *call,
                     struct at_ticket *ticket,

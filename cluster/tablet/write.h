@@ -6,6 +6,8 @@
 #ifndef ATOLL_CLUSTER_TABLET_WRITE_H
 #define ATOLL_CLUSTER_TABLET_WRITE_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/mailbox.h"
@@ -32,7 +34,13 @@ struct at_write {
     enum at_code code;
     struct at_error error; /* filled when code is not AT_OK */
     uint64_t seq;          /* own log position of the last entry this wrote; 0: none */
+    /* Monotonic. A row write that has not begun by then is refused (UNAVAILABLE) and changes
+     * nothing: nobody waits for it any more. 0: whenever; any thread may set AT_WRITE_CALLED_OFF.
+     */
+    _Atomic uint64_t begin_by_ns;
 };
+
+#define AT_WRITE_CALLED_OFF UINT64_C(1)
 
 /* One row's mutations, atomic. Checked by at_mutation_check before it is submitted; whether table
  * and families exist is decided by the writer: NOT_FOUND, with production's wording, and nothing of

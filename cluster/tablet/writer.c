@@ -160,9 +160,23 @@ static void do_writes(struct writer *w)
         do_write(w, (struct at_write *)mail);
 }
 
+/* Its sender has given up on it, and may have written elsewhere since: done now, it would beat what
+ * was written or deleted there after it. */
+static bool too_late(const struct writer *w, const struct at_write *write)
+{
+    uint64_t begin_by_ns = atomic_load_explicit(&write->begin_by_ns, memory_order_relaxed);
+
+    return begin_by_ns != 0 && begin_by_ns <= w->round.mono_ns;
+}
+
 static void do_write(struct writer *w, struct at_write *write)
 {
     write->seq = 0;
+    if (too_late(w, write)) {
+        round_answer(w, write,
+                     at_fail(&write->error, AT_UNAVAILABLE, "the write was given up meanwhile"));
+        return;
+    }
     switch (write->kind) {
     case AT_WRITE_ROWS:
         write_rows(w, (struct at_write_rows *)write);

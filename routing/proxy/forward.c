@@ -11,8 +11,9 @@
  *
  * The request's bytes are the client's own, sent as they came; answers go back framed as they came,
  * and credit is given to the cluster only as the client takes bytes. All state lives in the call's
- * arena. The only thing the router adds is the time that server-stamped cells take: fixed once, so
- * that an attempt repeated elsewhere writes the same cells. */
+ * arena. The router adds two things to a write: the time that server-stamped cells take, fixed
+ * once, so that an attempt repeated elsewhere writes the same cells; and how long this attempt is
+ * waited for, so that it is not done after another one was. */
 #include "routing/proxy/forward.h"
 
 #include "base/assert.h"
@@ -45,7 +46,8 @@ struct forward {
     size_t header_count;
     struct at_refresh_all *refresh; /* the answer waits for the profiles to be known */
     char write_micros[AT_REPLY_DECIMAL_BYTES];
-    size_t write_micros_len; /* 0: the request writes nothing */
+    size_t write_micros_len;                   /* 0: the request writes nothing */
+    char begin_micros[AT_REPLY_DECIMAL_BYTES]; /* of this attempt */
 };
 
 static bool choose(struct forward *f);
@@ -134,13 +136,24 @@ static bool choose(struct forward *f)
     return code == AT_OK;
 }
 
+static struct at_grpc_metadata begin_within(struct forward *f, uint64_t span_ns)
+{
+    size_t len = at_reply_decimal(span_ns / 1000, f->begin_micros);
+    return (struct at_grpc_metadata){AT_LIT("atoll-begin-micros"),
+                                     at_slice_make(f->begin_micros, len)};
+}
+
 static void attempt(struct forward *f)
 {
     AT_ASSERT(f->next < f->order_count);
     AT_ASSERT(!f->upstream);
     struct at_front *front = f->front;
     f->target = f->order[f->next++];
-    struct at_grpc_metadata metadata[2];
+    uint64_t now_ns = at_loop_now_ns(front->loop);
+    uint64_t deadline_ns = at_grpc_call_deadline_ns(f->call);
+    uint64_t resend_ns = at_retry_resend_at_ns(now_ns, deadline_ns, f->idempotent,
+                                               f->method->transaction, f->order_count - f->next);
+    struct at_grpc_metadata metadata[3];
     size_t count = 0;
     struct at_slice features = at_grpc_call_metadata(f->call, "bigtable-features");
     if (features.len)
@@ -148,7 +161,8 @@ static void attempt(struct forward *f)
     if (f->write_micros_len > 0)
         metadata[count++] = (struct at_grpc_metadata){
             AT_LIT("atoll-write-micros"), at_slice_make(f->write_micros, f->write_micros_len)};
-    uint64_t deadline_ns = at_grpc_call_deadline_ns(f->call);
+    if (f->write_micros_len > 0 && resend_ns != UINT64_MAX)
+        metadata[count++] = begin_within(f, resend_ns - now_ns);
     struct at_grpc_client_request request = {
         .path = f->method->path,
         .message = at_grpc_call_request(f->call),
@@ -161,9 +175,6 @@ static void attempt(struct forward *f)
     f->headers = NULL;
     f->header_count = 0;
     f->upstream = at_grpc_client_start(front->targets[f->target].channel, &request);
-    uint64_t resend_ns =
-        at_retry_resend_at_ns(at_loop_now_ns(front->loop), deadline_ns, f->idempotent,
-                              f->method->transaction, f->order_count - f->next);
     if (resend_ns != UINT64_MAX) {
         f->alarm.ring = ring_resend;
         at_alarms_set(&front->alarms, &f->alarm, resend_ns);
