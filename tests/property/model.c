@@ -378,7 +378,7 @@ void model_step(struct model *m, const struct op *op, struct at_buf *out)
     case OP_TICK:
         m->now_micros += op->limit * 1000;
         return;
-    case OP_COMPACT:
+    case OP_COLLECT:
     case OP_KILL:
     case OP_EXCHANGE:
         return;

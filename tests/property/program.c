@@ -341,7 +341,7 @@ static void make_op(struct gen *g, struct op *op, bool pair)
         if (op->row_count)
             op->rows[0] = make_mutations(g, PICK(g, rows), 1 + below(g, 3));
     } else {
-        op->kind = OP_COMPACT;
+        op->kind = OP_COLLECT;
     }
 }
 

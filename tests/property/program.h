@@ -30,7 +30,7 @@ enum op_kind {
     OP_MODIFY,
     OP_READ,
     OP_DROP,
-    OP_COMPACT,  /* flush and compact everything */
+    OP_COLLECT,  /* remove all garbage, flush and compact */
     OP_KILL,     /* go on with what a kill -9 leaves; rows[0], if any, is being written meanwhile */
     OP_EXCHANGE, /* of two stores */
     OP_TICK,     /* the clock moves on by `limit` milliseconds */

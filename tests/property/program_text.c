@@ -126,7 +126,7 @@ void program_print_op(struct at_buf *out, const struct op *op)
         [OP_MODIFY] = "ReadModifyWriteRow",
         [OP_READ] = "ReadRows",
         [OP_DROP] = "DropRowRange",
-        [OP_COMPACT] = "flush and compact",
+        [OP_COLLECT] = "collect and compact",
         [OP_KILL] = "kill -9",
         [OP_EXCHANGE] = "exchange",
         [OP_TICK] = "clock",

@@ -275,7 +275,7 @@ static const char *put_request(struct at_buf *b, const struct op *op)
         put_int(b, 7, op->reversed);
         return "ReadRows";
     case OP_DROP:
-    case OP_COMPACT:
+    case OP_COLLECT:
     case OP_EXCHANGE:
     case OP_TICK:
         break;

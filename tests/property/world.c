@@ -131,7 +131,7 @@ static struct at_digest digest_of(struct fx *f)
     struct at_digest digest = {0};
     bool done = false;
 
-    must(at_digest_open(f->store, AT_LIT("t"), &run, NULL));
+    must(at_digest_open(f->store, AT_LIT("t"), PROGRAM_NOW_MICROS, &run, NULL));
     while (!done)
         must(at_digest_step(run, AT_MIB, &done, &digest, NULL));
     at_digest_close(&run);
@@ -256,6 +256,31 @@ static void kill_side(struct sfx *s, const struct op *op)
     sfx_serve(s);
 }
 
+/* --- garbage --- */
+
+struct collecting {
+    struct at_collect collect;
+    sem_t done;
+};
+
+static void collected(struct at_collect *collect)
+{
+    sem_post(&((struct collecting *)collect)->done);
+}
+
+/* Removes what is hidden or overwritten, then flushes and compacts. */
+static void collect(struct fx *f)
+{
+    struct collecting c = {.collect = {.table = AT_LIT("t"), .done = collected}};
+
+    sem_init(&c.done, 0, 0);
+    must(at_store_collect(f->store, &c.collect));
+    while (sem_wait(&c.done) != 0)
+        continue;
+    sem_destroy(&c.done);
+    must(c.collect.code);
+}
+
 /* --- answers --- */
 
 static void put(struct at_buf *out, const char *text)
@@ -355,9 +380,8 @@ void world_run(struct world *w, const struct op *op, struct at_buf *out)
             memcpy(prefix, op->prefix.data, op->prefix.len);
         put(out, at_code_name(fx_drop(&s->fx, "t", prefix)));
         return;
-    case OP_COMPACT:
-        at_engine_compact(at_store_engine(s->fx.store), at_slice_make(NULL, 0),
-                          at_slice_make(NULL, 0));
+    case OP_COLLECT:
+        collect(&s->fx);
         return;
     case OP_KILL:
         kill_side(s, op);
