@@ -91,6 +91,14 @@ static void print_lags(FILE *out, const struct at_instance_report *r)
     }
 }
 
+/* What a cluster is to the router's any-cluster profiles at this moment. All are primaries. */
+static const char *role_of(const Atoll__V1__RouterClusterStatus *c)
+{
+    if (!c->healthy)
+        return "out";
+    return c->rank == 1 ? "serving" : "standby";
+}
+
 static void print_router(FILE *out, const struct at_instance_report *r)
 {
     if (!r->router) {
@@ -100,13 +108,13 @@ static void print_router(FILE *out, const struct at_instance_report *r)
     (void)fprintf(out,
                   "\nrouter: SERVING, pid %" PRIu64 ", gRPC %u, HTTP %u, %" PRIu64 " fail-overs\n",
                   r->router->pid, r->router->grpc_port, r->router->http_port, r->router->failovers);
-    (void)fprintf(out, "%-16s %-8s %10s %12s %10s  %s\n", "CLUSTER", "HEALTH", "RTT us", "SERVED",
-                  "FAILED", "REASON");
+    (void)fprintf(out, "%-16s %-8s %-9s %10s %12s %10s  %s\n", "CLUSTER", "HEALTH", "ROLE",
+                  "RTT us", "SERVED", "FAILED", "REASON");
     for (size_t i = 0; i < r->router->n_clusters; i++) {
         const Atoll__V1__RouterClusterStatus *c = r->router->clusters[i];
-        (void)fprintf(out, "%-16s %-8s %10" PRIu64 " %12" PRIu64 " %10" PRIu64 "  %s\n",
-                      c->cluster_id, c->healthy ? "up" : "down", c->rtt_us, c->served, c->failed,
-                      c->reason);
+        (void)fprintf(out, "%-16s %-8s %-9s %10" PRIu64 " %12" PRIu64 " %10" PRIu64 "  %s\n",
+                      c->cluster_id, c->healthy ? "up" : "down", role_of(c), c->rtt_us, c->served,
+                      c->failed, c->reason);
     }
 }
 
@@ -148,6 +156,12 @@ static json_t *lag_json(const struct at_instance_report *r, uint32_t behind)
     return lags;
 }
 
+static void set_health(json_t *root, const Atoll__V1__RouterClusterStatus *c)
+{
+    (void)json_object_set_new(root, "healthy", json_boolean(c->healthy));
+    (void)json_object_set_new(root, "role", json_string(role_of(c)));
+}
+
 static json_t *cluster_json(const struct at_instance_report *r, uint32_t index)
 {
     const struct at_cluster_report *c = &r->clusters[index];
@@ -163,7 +177,6 @@ static json_t *cluster_json(const struct at_instance_report *r, uint32_t index)
     (void)json_object_set_new(root, "data_bytes", json_integer((json_int_t)c->status->data_bytes));
     for (size_t i = 0; r->router && i < r->router->n_clusters; i++)
         if (strcmp(r->router->clusters[i]->cluster_id, c->id) == 0)
-            (void)json_object_set_new(root, "healthy",
-                                      json_boolean(r->router->clusters[i]->healthy));
+            set_health(root, r->router->clusters[i]);
     return root;
 }

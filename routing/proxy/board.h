@@ -19,6 +19,7 @@ struct at_board_target {
     _Atomic bool up;              /* as the first loop sees it */
     _Atomic(const char *) reason; /* static text */
     _Atomic uint64_t rtt_us;
+    _Atomic uint32_t rank;   /* 1: any-cluster requests are tried here first; 0: not known yet */
     _Atomic uint64_t served; /* requests this cluster answered */
     _Atomic uint64_t failed; /* attempts that had to go elsewhere */
 };

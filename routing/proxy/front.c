@@ -34,6 +34,7 @@ static void take_answer(struct at_front_target *t, const Atoll__V1__HeartbeatRes
 static void take_profiles(struct at_front_target *t, const Atoll__V1__HeartbeatResponse *beat);
 static void finish_refreshes(struct at_front *front, const struct at_front_target *t);
 static void step(struct at_front_target *t, const struct at_health_event *event);
+static void show_ranks(struct at_front *front);
 
 static const struct at_grpc_client_handler BEAT_HANDLER = {.on_message = on_answer,
                                                            .on_done = on_beat_done};
@@ -252,9 +253,18 @@ static void step(struct at_front_target *t, const struct at_health_event *event)
     atomic_store_explicit(&shown->up, t->health.up, memory_order_relaxed);
     atomic_store_explicit(&shown->reason, t->health.reason, memory_order_relaxed);
     atomic_store_explicit(&shown->rtt_us, t->health.rtt_us, memory_order_relaxed);
+    show_ranks(front);
     if (changed)
         at_board_switch(front->board, t->index, t->health.up, t->health.reason,
                         at_clock_wall_ns(at_loop_clock(front->loop)));
+}
+
+static void show_ranks(struct at_front *front)
+{
+    uint32_t order[AT_MEMBERS_MAX];
+    uint32_t count = at_front_order(front, NULL, (struct at_slice){0}, order);
+    for (uint32_t i = 0; i < count; i++)
+        atomic_store_explicit(&front->board->targets[order[i]].rank, i + 1, memory_order_relaxed);
 }
 
 uint32_t at_front_order(const struct at_front *front,

@@ -26,6 +26,7 @@ fill_cluster(struct at_arena *arena, struct at_board_target *t, Atoll__V1__Route
     out->healthy = atomic_load(&t->up);
     out->reason = at_arena_printf(arena, "%s", atomic_load(&t->reason));
     out->rtt_us = atomic_load(&t->rtt_us);
+    out->rank = atomic_load(&t->rank);
     out->served = atomic_load(&t->served);
     out->failed = atomic_load(&t->failed);
 }
