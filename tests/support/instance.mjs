@@ -115,9 +115,19 @@ export class Instance {
   }
 
   /** Stops all processes; throws when one of them had reported a fault, and keeps the folder then. */
+  /** Lines that a sanitizer wrote, of any process. */
+  async complaints() {
+    const names = await readdir(join(this.dir, 'logs'));
+    const logs = await Promise.all(names.map(name => readFile(join(this.dir, 'logs', name), 'utf8')));
+    return logs.flatMap(log => log.split('\n').filter(line => /Sanitizer:|runtime error:/.test(line)));
+  }
+
+  /** Also fails when a sanitizer found something, be it a leak at the end. */
   async stop() {
     this.#clients.forEach(client => client.close());
     await this.down();
+    const found = await this.complaints();
+    if (found.length > 0) throw new Error(`${this.dir}/logs: ${found.join('\n')}`);
     const faults = await this.faults();
     if (faults.length > 0) throw new Error(`${this.dir}/logs:\n${faults.slice(0, 10).join('\n')}`);
     if (!process.env.ATOLL_KEEP) await rm(this.dir, {recursive: true, force: true});

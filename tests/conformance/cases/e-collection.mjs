@@ -73,6 +73,20 @@ export default [
     ],
   },
   {
+    id: 'E5',
+    what: 'A cell that is overwritten 1,000 times under maxversions=1 is one cell after collection',
+    table: {column_families: {f: ONE_VERSION}},
+    steps: [
+      act('10 x MutateRow of 100 versions', async (target, table) => {
+        for (let i = 0; i < 10; i++)
+          await mutate('r', Array.from({length: 100}, (_, k) => set(`f:q@${i * 100 + k + 1}000=${i}`)))
+            .run(target, table);
+      }).succeeds(),
+      collected(),
+      read('r').gives(['r f:q@1000000=9']),
+    ],
+  },
+  {
     id: 'E7',
     what: 'Acknowledged writes and the schema are there after kill -9',
     instance: true,
