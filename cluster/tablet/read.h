@@ -52,7 +52,8 @@ void at_read_close(struct at_read **read);
 
 /* at_read_step goes on until about `bytes_max` of output were given to the sink or as much was
  * passed over, possibly in the middle of a row, and sets *ret_done at the end. FAILED_PRECONDITION
- * for a row beyond AT_ROW_READ_BYTES_MAX (see at_read_large_row), UNAVAILABLE or DATA_LOSS from the disk. */
+ * for a row beyond AT_ROW_READ_BYTES_MAX (see at_read_large_row), UNAVAILABLE or DATA_LOSS from the
+ * disk. */
 AT_MUST_USE enum at_code at_read_step(struct at_read *read,
                                       const struct at_read_sink *sink,
                                       size_t bytes_max,

@@ -45,7 +45,7 @@ struct sfx_call {
     struct row_reader rows;
     bool read_rows;
     struct at_slice response_params;
-    struct at_slice details; /* google.rpc.Status */
+    struct at_slice details;                                         /* google.rpc.Status */
     void (*on_message)(struct sfx_call *c, struct at_slice message); /* NULL: none */
     void *ctx;
 };
