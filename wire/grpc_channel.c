@@ -3,7 +3,7 @@
  * A slot per configured connection:
  *
  *   IDLE/BACKOFF --attempt--> CONNECTING --peer's SETTINGS--> READY --lost, GOAWAY--> CONNECTING
- *                                 \--refused, timeout--> BACKOFF (50 ms, doubling to 1 s)
+ *                                 \--refused, timeout--> BACKOFF (50 ms, doubling to 250 ms)
  *
  * Calls wait only for a first attempt (slot not `failing`) or for room on a READY connection.
  * A connection that was lost soon after it was made counts as a failed attempt, so a peer that
@@ -18,7 +18,7 @@
 #define CONNECTIONS_MAX 64
 #define WAITING_MAX 10000
 #define BACKOFF_FIRST_MS 50
-#define BACKOFF_LAST_MS 1000
+#define BACKOFF_LAST_MS 250
 #define SHORT_LIFE_NS (100 * AT_MS_NS)
 
 static void try_connect(struct at_grpc_slot *slot);

@@ -1,7 +1,7 @@
 /* grpc_client.h: gRPC over HTTP/2, the calling side. ADAPTER (nghttp2, libuv).
  *
  * A channel is one endpoint seen from one loop: it connects on demand, spreads
- * calls over its connections, reconnects with back-off (50 ms to 1 s), and
+ * calls over its connections, reconnects with back-off (50 to 250 ms), and
  * fails calls at once with UNAVAILABLE while a connection attempt is refused
  * (never queues them behind back-off). Everything here runs on the channel's
  * loop thread.
