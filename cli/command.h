@@ -14,6 +14,7 @@ int at_command_start(int argc, char **argv);
 int at_command_kill(int argc, char **argv);
 int at_command_status(int argc, char **argv);
 int at_command_digest(int argc, char **argv);
+int at_command_gc(int argc, char **argv);
 
 /* Clients. */
 int at_command_cbt(int argc, char **argv);

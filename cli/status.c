@@ -10,6 +10,8 @@
 
 #define DIGEST_MS 600000
 #define WATCH_S 1
+/* What is about to be condemned is left out too: a cluster's clock may be ahead of ours. */
+#define DIGEST_AHEAD_US INT64_C(60000000)
 
 struct status_options {
     const char *state_dir;
@@ -102,19 +104,17 @@ int at_command_status(int argc, char **argv)
 }
 
 /* Prints one cluster's digest; false when it did not answer. */
-static bool
-print_digest(struct at_state_dir *s, uint32_t index, const char *table, uint8_t ret_digest[16])
+static bool print_digest(struct at_state_dir *s,
+                         uint32_t index,
+                         Atoll__V1__DigestRequest request,
+                         uint8_t ret_digest[16])
 {
     struct at_arena arena;
     struct at_error error;
     const struct at_cluster_config *c = &s->instance.clusters[index];
-    Atoll__V1__DigestRequest request = ATOLL__V1__DIGEST_REQUEST__INIT;
     struct at_ask ask = {c->host, c->grpc_port, "/atoll.v1.Cluster/Digest", DIGEST_MS};
     void *answer = NULL;
     at_arena_init(&arena, 4 * AT_KIB);
-    request.table_name = table ? at_arena_printf(&arena, "projects/%s/instances/%s/tables/%s",
-                                                 s->instance.project, s->instance.instance, table)
-                               : at_arena_printf(&arena, "%s", "");
     enum at_code code = at_ask_unary(&ask, &request.base, &atoll__v1__digest_response__descriptor,
                                      &arena, &answer, &error);
     bool ok = code == AT_OK && ((Atoll__V1__DigestResponse *)answer)->digest.len == 16;
@@ -150,10 +150,17 @@ int at_command_digest(int argc, char **argv)
         return 2;
     if (open_state(&s, &o, "digest") != 0)
         return 1;
+    struct at_clock clock = at_clock_system();
+    Atoll__V1__DigestRequest request = ATOLL__V1__DIGEST_REQUEST__INIT;
+    request.now_micros = (int64_t)(at_clock_wall_ns(&clock) / 1000) + DIGEST_AHEAD_US;
+    request.table_name = at_arena_printf(&s.arena, "%s", "");
+    if (o.table)
+        request.table_name = at_arena_printf(&s.arena, "projects/%s/instances/%s/tables/%s",
+                                             s.instance.project, s.instance.instance, o.table);
     uint8_t digests[AT_MEMBERS_MAX][16];
     bool equal = true;
     for (uint32_t i = 0; i < s.instance.cluster_count; i++) {
-        equal = print_digest(&s, i, o.table, digests[i]) && equal;
+        equal = print_digest(&s, i, request, digests[i]) && equal;
         equal = equal && memcmp(digests[i], digests[0], 16) == 0;
     }
     (void)puts(equal ? "equal" : "NOT EQUAL");

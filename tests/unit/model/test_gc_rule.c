@@ -1,62 +1,11 @@
 #include "cluster/model/gc_rule.h"
 
-#include <stdlib.h>
-
 #include "base/assert.h"
 #include "base/limits.h"
-#include "base/pbwire.h"
+#include "support/rule_text.h"
 #include "support/test.h"
 
-/* Rules as text: "v2" keeps two versions, "a5" is an age of 5 ms, "n" never, "(v2|a5)" a union,
- * "(v2&a5)" an intersection; one rule in brackets is a union of one. */
-#define TEXT_BYTES_MAX 4096
 #define NOW_MICROS INT64_C(1000000000)
-
-static void put(struct at_buf *out, const char **p);
-
-static void put_list(struct at_buf *out, const char **p)
-{
-    struct at_buf rules;
-    uint32_t field = 4;
-
-    at_buf_init(&rules, TEXT_BYTES_MAX);
-    while (**p != ')') {
-        struct at_buf rule;
-        at_buf_init(&rule, TEXT_BYTES_MAX);
-        put(&rule, p);
-        assert_int_equal(at_pb_put_bytes(&rules, 1, at_buf_slice(&rule)), AT_OK);
-        at_buf_deinit(&rule);
-        if (**p == '&')
-            field = 3;
-        *p += **p != ')';
-    }
-    ++*p;
-    assert_int_equal(at_pb_put_bytes(out, field, at_buf_slice(&rules)), AT_OK);
-    at_buf_deinit(&rules);
-}
-
-static void put(struct at_buf *out, const char **p)
-{
-    char kind = *(*p)++;
-
-    if (kind == '(') {
-        put_list(out, p);
-    } else if (kind != 'n') {
-        char *end = NULL;
-        long long number = strtoll(*p, &end, 10);
-        *p = end;
-        if (kind == 'v') {
-            assert_int_equal(at_pb_put_varint(out, 1, (uint64_t)number), AT_OK);
-            return;
-        }
-        struct at_buf age;
-        at_buf_init(&age, 64);
-        assert_int_equal(at_pb_put_varint(&age, 1, (uint64_t)(number / 1000)), AT_OK);
-        assert_int_equal(at_pb_put_varint(&age, 2, (uint64_t)(number % 1000 * 1000000)), AT_OK);
-        assert_int_equal(at_pb_put_bytes(out, 2, at_buf_slice(&age)), AT_OK);
-        at_buf_deinit(&age);
-    }
-}
 
 static enum at_code parse(const char *text,
                           struct at_arena *arena,
@@ -65,8 +14,8 @@ static enum at_code parse(const char *text,
 {
     struct at_buf out;
 
-    at_buf_init(&out, TEXT_BYTES_MAX);
-    put(&out, &text);
+    at_buf_init(&out, RULE_TEXT_BYTES_MAX);
+    rule_text(text, &out);
     enum at_code code = at_gc_rule_parse(at_buf_slice(&out), arena, ret_rule, reterr);
     at_buf_deinit(&out);
     return code;
