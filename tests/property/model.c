@@ -210,6 +210,10 @@ static void check_and_mutate(struct model *m, const struct op *op, struct at_buf
     if (op->rows[0].count + op->rows[1].count == 0)
         code = AT_INVALID_ARGUMENT;
     code = code ? code : model_filter_check(op->filter);
+    /* What is refused does not depend on the row. */
+    code = code ? code : model_filter_families(op->filter);
+    code = code ? code : check_families(&op->rows[0]);
+    code = code ? code : check_families(&op->rows[1]);
     bool matched = code == AT_OK && model_filter_run(m, op->filter, op->rows[0].row).count > 0;
     code = code ? code : mutate_row(m, &op->rows[matched ? 0 : 1]);
     put(out, code ? at_code_name(code) : matched ? "matched" : "unmatched");

@@ -8,10 +8,14 @@
 struct gen {
     struct at_prng prng;
     struct at_arena *arena;
+    /* Most picks of a program are one of two, or always the same. */
+    uint32_t focus;
+    uint32_t focus_count;
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define PICK(g, pool) ((pool)[below((g), COUNT(pool))])
+#define PICK_NEAR(g, pool) ((pool)[near((g), (uint32_t)COUNT(pool))])
 
 static const struct at_slice rows[] = {
     AT_LIT_INIT("a"),     AT_LIT_INIT("a\0"),      AT_LIT_INIT("a\0b"),
@@ -46,16 +50,21 @@ static bool one_in(struct gen *g, uint32_t n)
     return below(g, n) == 0;
 }
 
+static uint32_t near(struct gen *g, uint32_t n)
+{
+    return one_in(g, 4) ? below(g, n) : (g->focus + below(g, g->focus_count)) % n;
+}
+
 static struct at_slice pick_row(struct gen *g)
 {
-    return one_in(g, 150) ? at_slice_make(NULL, 0) : PICK(g, rows);
+    return one_in(g, 150) ? at_slice_make(NULL, 0) : PICK_NEAR(g, rows);
 }
 
 static struct at_slice pick_family(struct gen *g)
 {
     if (one_in(g, 80))
         return AT_LIT("zz");
-    return at_slice_cstr(one_in(g, 3) ? PICK(g, aggregates) : PICK(g, plain));
+    return at_slice_cstr(one_in(g, 3) ? PICK_NEAR(g, aggregates) : PICK_NEAR(g, plain));
 }
 
 /* --- filters --- */
@@ -193,8 +202,8 @@ static struct at_slice number_value(struct gen *g)
 
 static struct at_mutation make_mutation(struct gen *g)
 {
-    struct at_mutation m = {.family = at_slice_cstr(PICK(g, plain)),
-                            .qualifier = PICK(g, qualifiers),
+    struct at_mutation m = {.family = at_slice_cstr(PICK_NEAR(g, plain)),
+                            .qualifier = PICK_NEAR(g, qualifiers),
                             .timestamp_micros = PICK(g, timestamps)};
     uint32_t roll = below(g, 32);
 
@@ -206,7 +215,7 @@ static struct at_mutation make_mutation(struct gen *g)
         m.value = number_value(g);
         if (m.kind == AT_MUTATION_MERGE && one_in(g, 8))
             m.value = at_slice_make(NULL, 0); /* nothing */
-        m.family = at_slice_cstr(PICK(g, aggregates));
+        m.family = at_slice_cstr(PICK_NEAR(g, aggregates));
     } else if (roll < 28) {
         m.kind = AT_MUTATION_DELETE_COLUMN;
         m.family = pick_family(g);
@@ -249,7 +258,7 @@ static void make_modify(struct gen *g, struct op *op)
         struct at_modify_rule *r = &op->rules[i];
         r->kind = one_in(g, 2) ? AT_RULE_APPEND : AT_RULE_INCREMENT;
         r->family = one_in(g, 60) ? pick_family(g) : at_slice_cstr(PICK(g, plain));
-        r->qualifier = PICK(g, qualifiers);
+        r->qualifier = PICK_NEAR(g, qualifiers);
         r->append = PICK(g, values);
         r->increment = one_in(g, 8) ? INT64_MAX : (int64_t)below(g, 5) - 2;
     }
@@ -339,7 +348,7 @@ static void make_op(struct gen *g, struct op *op, bool pair)
         op->kind = OP_KILL;
         op->row_count = below(g, 2);
         if (op->row_count)
-            op->rows[0] = make_mutations(g, PICK(g, rows), 1 + below(g, 3));
+            op->rows[0] = make_mutations(g, PICK_NEAR(g, rows), 1 + below(g, 3));
     } else {
         op->kind = OP_COLLECT;
     }
@@ -350,6 +359,8 @@ void program_make(struct program *p, uint64_t seed, struct at_arena *arena)
     struct gen g = {.arena = arena};
 
     at_prng_init(&g.prng, seed);
+    g.focus = below(&g, 60);
+    g.focus_count = 1 + below(&g, 2);
     *p = (struct program){.seed = seed};
     uint32_t roll = below(&g, 8);
     p->mode = roll < 6 ? PROGRAM_ALONE : roll == 6 ? PROGRAM_STRICT : PROGRAM_LOOSE;

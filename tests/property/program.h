@@ -73,7 +73,8 @@ struct program {
 };
 
 /* The families of the table: f and g are plain; sum, max and min are aggregates. */
-#define PROGRAM_NOW_MICROS INT64_C(1700000000123000) /* at the start of a program */
+#define PROGRAM_NOW_MICROS INT64_C(1700000000123000) /* at the start of a program, cut to 1 ms */
+#define PROGRAM_NOW_REST_NS 456789                   /* what was cut off */
 #define PROGRAM_FUTURE_MICROS INT64_C(4102444800000000)
 
 void program_make(struct program *p, uint64_t seed, struct at_arena *arena);

@@ -169,7 +169,7 @@ static bool check_foretold(struct checker *c, struct world *w, const struct prog
     uint32_t side = 0;
 
     m->arena = &c->arena;
-    m->now_micros = PROGRAM_NOW_MICROS;
+    m->now_micros = PROGRAM_NOW_MICROS + PROGRAM_NOW_REST_NS / 1000;
     for (uint32_t i = 0; i < p->count; i++) {
         const struct op *op = &p->ops[i];
         if (op->side != side)

@@ -26,7 +26,7 @@ static uint64_t world_wall_ns(void *ctx)
 {
     const struct fx *f = ctx;
 
-    return (uint64_t)PROGRAM_NOW_MICROS * 1000 + f->wall_offset_ns;
+    return (uint64_t)PROGRAM_NOW_MICROS * 1000 + PROGRAM_NOW_REST_NS + f->wall_offset_ns;
 }
 
 static void make_table(struct fx *f)
