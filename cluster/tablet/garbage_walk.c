@@ -99,13 +99,12 @@ enum at_code at_garbage_walk_step(struct at_garbage_walk *w,
                                   bool *ret_done,
                                   struct at_error *reterr)
 {
-    uint64_t end_bytes = w->passed_bytes + bytes_max;
-
     *ret_done = false;
     if (w->snapshot == NULL) {
         w->opened_ns = now_ns;
         AT_TRY(open_walk(w, ret_done, reterr));
     }
+    uint64_t end_bytes = w->passed_bytes + bytes_max;
     while (!*ret_done && w->source.valid && !batch_full(batch) && w->passed_bytes < end_bytes) {
         if (!w->in_row || !at_row_source_at(&w->source, at_buf_slice(&w->escaped))) {
             AT_TRY(begin_row(w, reterr));

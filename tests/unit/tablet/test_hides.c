@@ -53,11 +53,34 @@ static void a_later_wider_drop_replaces_those_it_covers(void **state)
     at_hides_deinit(&h);
 }
 
+static void floors_are_kept_by_family_and_told_once(void **state)
+{
+    struct at_hides h;
+
+    (void)state;
+    at_hides_init(&h);
+    assert_int_equal(at_hides_floor(&h, 1, 7).before_micros, 0);
+    at_hides_set_floor(&h, 1, 7, (struct at_floor){50, {5, {1}}});
+    at_hides_set_floor(&h, 1, 3, (struct at_floor){60, {6, {1}}});
+    assert_true(h.floors_changed);
+    h.floors_changed = false;
+    at_hides_set_floor(&h, 1, 7, (struct at_floor){70, {7, {1}}});
+    assert_true(h.floors_changed);
+    assert_int_equal(h.tables[0].floor_count, 2);
+    assert_int_equal(h.tables[0].floors[0].family_id, 3);
+    assert_int_equal(at_hides_floor(&h, 1, 7).before_micros, 70);
+    at_hides_set_dead(&h, 1, 3);
+    at_hides_set_dead(&h, 2, 0);
+    assert_true(h.tables[0].floors[0].dead && !h.tables[0].dead && h.tables[1].dead);
+    at_hides_deinit(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(row_markers_are_known_per_table),
         cmocka_unit_test(a_later_wider_drop_replaces_those_it_covers),
+        cmocka_unit_test(floors_are_kept_by_family_and_told_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,6 +134,27 @@ static void references_are_counted_across_threads(void **state)
         pthread_join(threads[i], NULL);
 }
 
+static void floors_are_found_by_family(void **state)
+{
+    struct at_family_floor floors[] = {{.family_id = 3, .floor = {5, {6, {1}}}},
+                                       {.family_id = 9, .dead = true}};
+    const struct at_schema_table tables[] = {{.table_id = 4, .dead = true},
+                                             {.table_id = 2, .floors = floors, .floor_count = 2}};
+    struct at_schema_spec spec = {
+        .catalog = at_catalog_new(), .floors_version = 8, .tables = tables, .table_count = 2};
+    struct at_schema *s = at_schema_new(&spec);
+
+    (void)state;
+    floors[0].floor.before_micros = 0; /* they are copied */
+    assert_int_equal(s->floors_version, 8);
+    assert_int_equal(at_schema_floor(s, 2, 3)->floor.before_micros, 5);
+    assert_true(at_schema_floor(s, 2, 9)->dead);
+    assert_int_equal(at_schema_floor(s, 2, 4)->floor.before_micros, 0);
+    assert_false(at_schema_floor(s, 3, 3)->dead);
+    assert_true(at_schema_floor(s, 4, 1)->dead && at_schema_floor(s, 4, 0)->dead);
+    at_schema_unref(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +163,7 @@ int main(void)
         cmocka_unit_test(drops_are_sorted_and_the_highest_stamp_of_a_prefix_stays),
         cmocka_unit_test(a_row_is_hidden_by_the_highest_stamp_that_covers_it),
         cmocka_unit_test(references_are_counted_across_threads),
+        cmocka_unit_test(floors_are_found_by_family),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
