@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* No clock goes beyond: the year 2262. A stored reservation beyond it is damage. */
+#define AT_HLC_MAX ((uint64_t)INT64_MAX)
+
 struct at_hlc {
     uint64_t now;
     uint64_t reserved;

@@ -112,8 +112,9 @@ enum at_admit at_replica_admit(struct at_replica *r,
 void at_replica_apply(struct at_replica *r, struct at_position p, const struct at_entry *entry);
 
 /* at_replica_merge_reply takes the reply's promises, vouches, gaps, clock and position facts, after
- * its entries (rule 14), and recomputes the horizon. */
-void at_replica_merge_reply(struct at_replica *r,
+ * its entries (rule 14), and recomputes the horizon. False: it held promises beyond the acceptance
+ * limit, which were left out. */
+bool at_replica_merge_reply(struct at_replica *r,
                             const struct at_reply *reply,
                             uint64_t wall_ns,
                             uint64_t mono_ns);

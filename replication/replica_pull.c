@@ -14,7 +14,7 @@ static uint64_t acceptance_limit(const struct at_replica *r, uint64_t wall_ns);
 static enum at_admit admit_own(struct at_replica *r, struct at_position p);
 static void told(struct at_replica *r, struct at_position p);
 static void told_vector(struct at_replica *r, const struct at_vector *v);
-static void merge_facts(struct at_replica *r, const struct at_positions_facts *f);
+static bool merge_facts(struct at_replica *r, const struct at_positions_facts *f, uint64_t wall_ns);
 static void merge_gaps(struct at_replica *r, uint32_t from, const struct at_reply *reply);
 static void report_gap(struct at_replica *r, uint32_t from, struct at_position base);
 static bool served(const struct at_replica *r, const struct at_open_gap *gap);
@@ -90,7 +90,7 @@ void at_replica_apply(struct at_replica *r, struct at_position p, const struct a
     told(r, p);
 }
 
-void at_replica_merge_reply(struct at_replica *r,
+bool at_replica_merge_reply(struct at_replica *r,
                             const struct at_reply *reply,
                             uint64_t wall_ns,
                             uint64_t mono_ns)
@@ -98,7 +98,7 @@ void at_replica_merge_reply(struct at_replica *r,
     const char *why = NULL;
 
     if (!at_replica_admit_reply(r, reply, &why))
-        return;
+        return true;
     uint32_t from = at_replica_find_origin(r, reply->from);
     struct at_peer *peer = &r->peers[from];
 
@@ -110,7 +110,7 @@ void at_replica_merge_reply(struct at_replica *r,
     (void)at_replica_judge_clock(r, wall_ns, mono_ns);
 
     told_vector(r, &reply->ends_known);
-    merge_facts(r, &reply->facts);
+    bool believed = merge_facts(r, &reply->facts, wall_ns);
     at_replica_prune_epochs(r);
     for (uint32_t i = 0; i < r->origin_count; i++) {
         at_origin_settle(&r->origins[i], &r->applied);
@@ -119,6 +119,7 @@ void at_replica_merge_reply(struct at_replica *r,
     at_replica_advance_horizon(r);
     merge_gaps(r, from, reply);
     decide_mode(r);
+    return believed;
 }
 
 void at_replica_on_pull(struct at_replica *r, const struct at_pull *pull, uint64_t mono_ns)
@@ -182,8 +183,14 @@ static void told_vector(struct at_replica *r, const struct at_vector *v)
     }
 }
 
-static void merge_facts(struct at_replica *r, const struct at_positions_facts *f)
+/* A promise of the future is not believed: taken as ours it would carry the clock off, for ever,
+ * and taken as another's it would stand in front of all that this one says later. An honest one is
+ * told again when its time has come. */
+static bool merge_facts(struct at_replica *r, const struct at_positions_facts *f, uint64_t wall_ns)
 {
+    uint64_t limit = acceptance_limit(r, wall_ns);
+    bool believed = true;
+
     for (uint32_t i = 0; i < f->vouch_count; i++) {
         uint32_t at = at_replica_find_origin(r, f->vouches[i].position.origin);
         if (at != AT_NO_ORIGIN && at != r->self_index)
@@ -199,16 +206,22 @@ static void merge_facts(struct at_replica *r, const struct at_positions_facts *f
         uint32_t at = at_replica_find_origin(r, p->origin);
         if (at == AT_NO_ORIGIN)
             continue;
+        bool future = p->hlc > limit && p->hlc > r->hlc.reserved;
+        believed = believed && !future;
         if (at == r->self_index) {
             /* Ours, of before a rollback perhaps: it binds all the same. */
             at_replica_own_position_told(
                 r, (struct at_position){.origin = p->origin, .epoch = p->epoch, .seq = p->seq});
-            at_hlc_merge(&r->hlc, p->hlc);
+            if (!future)
+                at_hlc_merge(&r->hlc, p->hlc);
             continue;
         }
+        if (future)
+            continue;
         told(r, (struct at_position){.origin = p->origin, .epoch = p->epoch, .seq = p->seq});
         at_origin_promised(&r->origins[at], p);
     }
+    return believed;
 }
 
 static void merge_gaps(struct at_replica *r, uint32_t from, const struct at_reply *reply)

@@ -216,6 +216,8 @@ static enum at_code restore_one(struct at_replica *r, struct at_slice key, struc
         return get_u64(value, &r->released);
     if (at_slice_eq_cstr(key, "r/clock")) {
         AT_TRY(get_u64(value, &number));
+        if (number > AT_HLC_MAX)
+            return AT_INVALID_ARGUMENT;
         at_hlc_restore(&r->hlc, number);
         return AT_OK;
     }

@@ -16,6 +16,7 @@
 
 static void begin_next(struct writer *w);
 static bool still_admitted(struct writer *w);
+static void merge_reply(struct writer *w);
 static bool apply_runs(struct writer *w);
 static bool apply_run(struct writer *w, const struct at_run *run);
 static bool apply_entry(struct writer *w, const struct at_run *run, const struct at_entry *entry);
@@ -52,8 +53,7 @@ void apply_replies(struct writer *w)
         }
         if (!apply_runs(w))
             return;
-        at_replica_merge_reply(w->replica, &w->applying.apply->message.u.reply, w->round.wall_ns,
-                               w->round.mono_ns);
+        merge_reply(w);
         finish(w, false);
     }
 }
@@ -103,6 +103,15 @@ static bool still_admitted(struct writer *w)
         return true;
     at_log(AT_LOG_INFO, "reply refused", AT_KV_U64("from", reply->from.v), AT_KV_STR("why", why));
     return false;
+}
+
+static void merge_reply(struct writer *w)
+{
+    const struct at_reply *reply = &w->applying.apply->message.u.reply;
+
+    if (!at_replica_merge_reply(w->replica, reply, w->round.wall_ns, w->round.mono_ns))
+        at_log(AT_LOG_WARN, "a peer tells promises of the future, leaving them out",
+               AT_KV_U64("from", reply->from.v));
 }
 
 /* True when all runs are done; false when the round is full. */

@@ -173,6 +173,40 @@ static void needs_copy_is_left_when_a_reply_closes_the_gap(void **state)
     assert_true(model_write(&m, A, 1));
 }
 
+/* All of them within one reply of B; the clock is what A issues next. */
+static void a_promise_of_the_future_is_left_out(void **state)
+{
+    struct at_replica *a = model_replica(&m, A);
+    struct at_promise promises[] = {
+        {.origin = {1}, .epoch = 1, .hlc = UINT64_MAX, .closed_from = 1},
+        {.origin = {1}, .epoch = 1, .hlc = m.now_ns + 10 * MODEL_SKEW_MS * MODEL_MS},
+        {.origin = {3}, .epoch = 1, .hlc = UINT64_MAX, .closed_from = 1},
+        {.origin = {3}, .epoch = 1, .hlc = m.now_ns, .closed_from = 1},
+        {.origin = {2}, .epoch = 1, .hlc = m.now_ns, .closed_from = 1},
+    };
+    struct at_reply reply = {
+        .instance_id = 77,
+        .from = {2},
+        .incarnation = 1,
+        .hlc = UINT64_MAX,
+        .facts = {.promises = promises, .promise_count = 5},
+    };
+    (void)state;
+
+    assert_false(at_replica_merge_reply(a, &reply, m.now_ns, m.now_ns));
+    model_commit(&m, A, true);
+    assert_true(at_replica_issue(a, 1, m.now_ns) <= m.now_ns + MODEL_SKEW_MS * MODEL_MS);
+    assert_true(m.nodes[A].view.may_write);
+    (void)at_replica_promise(a, m.now_ns);
+    assert_true(model_horizon(&m, A) <= m.now_ns);
+    model_crash(&m, A);
+    model_start(&m, A, false); /* nothing of it was stored */
+    assert_true(model_write(&m, A, 1));
+    for (size_t i = 0; i < 5; i++)
+        promises[i].hlc = m.now_ns;
+    assert_true(at_replica_merge_reply(model_replica(&m, A), &reply, m.now_ns, m.now_ns));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +216,7 @@ int main(void)
         TEST(entries_are_admitted_in_order_and_not_from_the_future),
         TEST(a_parked_origin_waits_alone_and_shows),
         TEST(an_applied_stamp_moves_the_clock),
+        TEST(a_promise_of_the_future_is_left_out),
         TEST(a_gap_needs_a_copy_only_when_nobody_in_touch_serves_it),
         TEST(needs_copy_is_left_when_a_reply_closes_the_gap),
     };

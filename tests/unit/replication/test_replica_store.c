@@ -70,6 +70,7 @@ static void damaged_and_unknown_records_are_refused(void **state)
     const struct bad_case cases[] = {
         {"unknown key", AT_LIT("r/later"), AT_LIT("x")},
         {"short clock", AT_LIT("r/clock"), AT_LIT("1234567")},
+        {"a clock beyond all", AT_LIT("r/clock"), AT_LIT("\x80\0\0\0\0\0\0\0")},
         {"long horizon", AT_LIT("r/horizon"), AT_LIT("123456789")},
         {"later version", AT_LIT("r/id"), AT_LIT("\0\0\0\2\0\0\0\0\0\0\0\1\0\0\0\1")},
         {"epoch 0", AT_LIT("r/epoch"), AT_LIT("\0\0\0\0\0\0\0\1")},
