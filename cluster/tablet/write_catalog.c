@@ -4,6 +4,8 @@
  * that changes it, so two of them never decide against the same state. */
 
 static void change(struct writer *w, struct at_write_catalog *write);
+static enum at_code
+check_readable(struct writer *w, const struct at_operation *op, struct at_error *reterr);
 static void stamp_records(struct writer *w, struct at_write_catalog *write, uint64_t hlc);
 
 void write_catalog(struct writer *w, struct at_write_catalog *write)
@@ -41,19 +43,45 @@ static void change(struct writer *w, struct at_write_catalog *write)
         round_answer(w, &write->base, at_fail(error, AT_INVALID_ARGUMENT, "Change too large"));
         return;
     }
+    enum at_code code = check_readable(w, &op, error);
+    if (code != AT_OK) {
+        round_answer(w, &write->base, code);
+        return;
+    }
     if (!round_room(w, size)) {
         round_refuse(w, &write->base);
         return;
     }
     uint64_t hlc = at_replica_issue(w->replica, count, w->round.wall_ns);
     stamp_records(w, write, hlc);
-    enum at_code code = writer_apply_catalog(w, write->records, count, error);
+    code = writer_apply_catalog(w, write->records, count, error);
     if (code == AT_OK) {
         round_own_issued(w, &op, hlc, count, size);
         write->base.seq = w->round.own_last.seq;
         write->ret_schema = at_schema_ref(w->schema);
     }
     round_answer(w, &write->base, code);
+}
+
+/* An entry that others refuse to decode would stop them from ever taking what follows it. Catalog
+ * changes are rare enough to try. */
+static enum at_code
+check_readable(struct writer *w, const struct at_operation *op, struct at_error *reterr)
+{
+    struct at_operation again;
+
+    at_buf_clear(&w->meta_value);
+    at_arena_reset(&w->arena);
+    enum at_code code = at_operation_encode(op, &w->meta_value);
+    if (code == AT_OK)
+        code = at_operation_decode(at_buf_slice(&w->meta_value), &w->arena, &again);
+    if (code == AT_OK)
+        return AT_OK;
+    return at_fail(
+        reterr, AT_INVALID_ARGUMENT,
+        "Change refused: more than %d records, or of a name that was created and deleted "
+        "too often",
+        AT_OPERATION_RECORDS_MAX);
 }
 
 static void stamp_records(struct writer *w, struct at_write_catalog *write, uint64_t hlc)

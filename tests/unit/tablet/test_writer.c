@@ -1,5 +1,6 @@
 #include "support/test.h"
 
+#include "cluster/model/operation.h"
 #include "support/store_fixture.h"
 
 #include <signal.h>
@@ -273,6 +274,71 @@ static void a_round_may_make_a_table_and_fill_it(void **state)
     fx_close(&f);
 }
 
+struct odd_change {
+    struct at_write_catalog write;
+    uint32_t count;
+    uint64_t counter;
+};
+
+static enum at_code
+decide_odd(struct at_write_catalog *write, const struct at_catalog *c, struct at_error *reterr)
+{
+    const struct odd_change *odd = (const struct odd_change *)write;
+
+    (void)c;
+    (void)reterr;
+    write->records = AT_ARENA_ARRAY(write->arena, struct at_catalog_record, odd->count);
+    write->record_count = odd->count;
+    for (uint32_t i = 0; i < odd->count; i++)
+        write->records[i] = (struct at_catalog_record){
+            .kind = AT_CATALOG_FAMILY,
+            .name = at_slice_cstr(at_arena_printf(write->arena, "f%u", i)),
+            .table = AT_LIT("t"),
+            .table_generation = 1,
+            .counter = odd->counter,
+        };
+    return AT_OK;
+}
+
+/* What peers would refuse to decode stops them for ever when it is in the log. */
+static void a_change_that_others_could_not_take_is_refused(void **state)
+{
+    static const struct {
+        uint32_t count;
+        uint64_t counter;
+        enum at_code code;
+    } cases[] = {
+        {1, UINT32_MAX, AT_OK},
+        {1, (uint64_t)UINT32_MAX + 1, AT_INVALID_ARGUMENT},
+        {AT_OPERATION_RECORDS_MAX + 1, 2, AT_INVALID_ARGUMENT},
+        {AT_OPERATION_RECORDS_MAX, 2, AT_OK},
+    };
+    struct fx a;
+    struct fx b;
+
+    (void)state;
+    fx_open(&a, 1, 2);
+    fx_open(&b, 2, 2);
+    fx_make_table(&a);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct at_arena arena;
+        struct odd_change odd = {
+            .write = {.base = {.kind = AT_WRITE_CATALOG}, .decide = decide_odd, .arena = &arena},
+            .count = cases[i].count,
+            .counter = cases[i].counter,
+        };
+        at_arena_init(&arena, 1024);
+        assert_int_equal(fx_run(&a, &odd.write.base), cases[i].code);
+        at_schema_unref(&odd.write.ret_schema);
+        at_arena_deinit(&arena);
+    }
+    assert_int_equal(fx_set(&a, "r", "g", "q", 1000, "v"), AT_OK);
+    assert_int_equal(fx_pull(&b, &a, 1 << 20), 6);
+    fx_expect_rows(&b, "t", "r: g:q@1000=v|");
+    fx_close(&a);
+    fx_close(&b);
+}
+
 /* Own entries that no other member has are not freed: at the cap, writes are refused. */
 static void a_full_log_that_nobody_has_refuses_writes(void **state)
 {
@@ -306,6 +372,7 @@ int main(void)
         cmocka_unit_test(replies_wait_for_the_disk),
         cmocka_unit_test(nothing_of_a_dropped_family_or_table_comes_back),
         cmocka_unit_test(a_round_may_make_a_table_and_fill_it),
+        cmocka_unit_test(a_change_that_others_could_not_take_is_refused),
         cmocka_unit_test(a_full_log_that_nobody_has_refuses_writes),
     };
 
