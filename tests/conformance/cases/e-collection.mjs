@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import {Api} from '../api.mjs';
-import {act, createTable, modifyFamilies, mutate, mutateRows, read, readKeys, set} from '../steps.mjs';
+import {
+  act, createTable, getTable, modifyFamilies, mutate, mutateRows, read, readKeys, set,
+} from '../steps.mjs';
 import {eventually} from '../../support/instance.mjs';
 
 const ONE_VERSION = {gc_rule: {max_num_versions: 1}};
@@ -93,13 +95,26 @@ export default [
     steps: [
       mutateRows(Array.from({length: 500}, (_, i) => [`r${i}`, set('f:q=v')])).succeeds(),
       modifyFamilies({id: 'h', create: ONE_VERSION}).gives(['f', 'g', 'h']),
-      act('kill -9 of lab-c1, start', async target => {
-        await target.instance.kill('lab-c1');
-        await target.instance.startCluster('lab-c1');
-        await serving(target);
-      }).succeeds(),
+      restarted(),
       readKeys().picking(({messages}) => messages.flatMap(m => m.chunks).length).gives(500),
       mutate('r', set('h:q=v')).succeeds(),
+    ],
+  },
+  {
+    id: 'E8',
+    what: 'Changes of families and GC rules are there after kill -9, and are obeyed',
+    instance: true,
+    steps: [
+      modifyFamilies({id: 'f', update: ONE_VERSION}, {ignore_warnings: true}).gives(['f', 'g']),
+      modifyFamilies([{id: 'h', create: ONE_VERSION}, {id: 'g', drop: true}]).gives(['f', 'h']),
+      restarted(),
+      getTable('FULL', ({column_families: families}) =>
+        Object.keys(families).sort().map(id => `${id} ${families[id].gc_rule?.max_num_versions}`))
+        .gives(['f 1', 'h 1']),
+      mutate('r', [...THREE, set('h:q@1000=old'), set('h:q@2000=new')]).succeeds(),
+      mutate('r', set('g:q=v')).fails('NOT_FOUND', /Requested column family not found/),
+      collected(),
+      read('r').gives(['r f:q@3000=v', 'r h:q@2000=new']),
     ],
   },
   {
@@ -129,6 +144,14 @@ function collected() {
       assert.equal(code, 'OK', message);
     }
   });
+}
+
+function restarted() {
+  return act('kill -9 of lab-c1, start', async target => {
+    await target.instance.kill('lab-c1');
+    await target.instance.startCluster('lab-c1');
+    await serving(target);
+  }).succeeds();
 }
 
 /** Waits until both the target and the router serve the profile again. */
