@@ -96,7 +96,7 @@ static void make_leaf(struct gen *g, struct at_filter_node *n)
     static const struct at_slice masks[] = {AT_LIT_INIT("\x01"), AT_LIT_INIT(""), AT_LIT_INIT("a"),
                                             AT_LIT_INIT("\0\0\0\0\0\0\0\1")};
 
-    n->number = (int64_t)below(g, 4) + 1 - (one_in(g, 60) ? 2 : 0);
+    n->number = (one_in(g, 2) ? 1 : (int64_t)below(g, 4) + 1) - (one_in(g, 60) ? 2 : 0);
     n->start_micros = PICK(g, bounds);
     n->end_micros = PICK(g, bounds);
     if (n->end_micros != 0 && n->start_micros > n->end_micros && !one_in(g, 20))
@@ -139,6 +139,8 @@ static enum at_filter_kind leaf_kind(struct gen *g, struct place *place)
     enum at_filter_kind kind = (enum at_filter_kind)(
         AT_FILTER_ROW_KEY_REGEX + below(g, AT_FILTER_VALUE_BITMASK - AT_FILTER_ROW_KEY_REGEX + 1));
 
+    if (one_in(g, 4)) /* what counts is what goes wrong */
+        return (enum at_filter_kind)(AT_FILTER_CELLS_PER_ROW_OFFSET + below(g, 3));
     if (one_in(g, 8))
         return one_in(g, 4) ? AT_FILTER_BLOCK_ALL : AT_FILTER_PASS_ALL;
     if (one_in(g, 12) && (!place->in_condition || one_in(g, 30)))
@@ -164,7 +166,7 @@ static struct at_filter_node *make_filter(struct gen *g, struct place *place)
         make_leaf(g, n);
         return n;
     }
-    n->kind = roll < 7 ? AT_FILTER_CHAIN : roll < 12 ? AT_FILTER_INTERLEAVE : AT_FILTER_CONDITION;
+    n->kind = roll < 8 ? AT_FILTER_CHAIN : roll < 13 ? AT_FILTER_INTERLEAVE : AT_FILTER_CONDITION;
     n->child_count = n->kind == AT_FILTER_CONDITION ? 3 : 2 + below(g, 2) - one_in(g, 80);
     n->children = AT_ARENA_ARRAY(g->arena, struct at_filter_node *, n->child_count);
     below_it.in_condition |= n->kind == AT_FILTER_CONDITION;
@@ -247,7 +249,7 @@ static struct op_row make_mutations(struct gen *g, struct at_slice row, uint32_t
 
 static uint32_t mutation_count(struct gen *g)
 {
-    return one_in(g, 120) ? 0 : 1 + below(g, 3) + (one_in(g, 4) ? below(g, 4) : 0);
+    return one_in(g, 120) ? 0 : 1 + below(g, 3) + (one_in(g, 3) ? below(g, 16) : 0);
 }
 
 static void make_modify(struct gen *g, struct op *op)
