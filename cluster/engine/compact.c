@@ -45,8 +45,9 @@ void engine_sieve_end(struct at_engine *e)
 
 void at_engine_compact(struct at_engine *e, struct at_slice start, struct at_slice end)
 {
+    if (e->broken)
+        return;
     rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
-
     rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
     rocksdb_compact_range_cf_opt(e->db, engine_family(e, AT_SPACE_CELLS), options,
                                  (const char *)start.data, start.len, (const char *)end.data,

@@ -121,8 +121,8 @@ AT_MUST_USE enum at_code at_iter_status(const struct at_iter *i, struct at_error
 /* --- compaction --- */
 
 /* at_engine_compact rewrites [start, end) of CELLS down to the last level, so that the sieve was
- * asked about all that was committed in it. Blocks for long; returns early once stopped. Any thread
- * but the writer's. */
+ * asked about all that was committed in it. Blocks for long; returns early once stopped, or when
+ * the database failed. Any thread but the writer's. */
 void at_engine_compact(struct at_engine *e, struct at_slice start, struct at_slice end);
 /* at_engine_compact_stop ends a running at_engine_compact and refuses further ones. Any thread. */
 void at_engine_compact_stop(struct at_engine *e);

@@ -1,6 +1,9 @@
 /* The collector on a real store: what goes, what stays, and that nothing comes back. */
 #include "cluster/tablet/collector.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "support/gc_fixture.h"
 
 #define NONE at_slice_make(NULL, 0)
@@ -25,7 +28,7 @@ static int teardown(void **state)
 /* Versions 1000, 2000 ... of r f:q, with the values 1, 2 ... */
 static void set_versions(struct fx *f, const char *family, int count)
 {
-    char value[8];
+    char value[16];
 
     for (int i = 1; i <= count; i++) {
         snprintf(value, sizeof(value), "%d", i);
@@ -354,6 +357,64 @@ static void many_versions_go_in_many_batches(void **state)
     at_free(m);
 }
 
+struct reader {
+    struct fx *f;
+    atomic_bool stop;
+    int seen;
+    bool went_back;
+};
+
+/* Values of the one cell are numbers that rise. */
+static void *read_on(void *ctx)
+{
+    struct reader *r = ctx;
+
+    while (!atomic_load(&r->stop) && !r->went_back) {
+        char *rows = gcx_rows(r->f, 0);
+        const char *value = strstr(rows, "f:q@1000=");
+        int seen = value != NULL ? (int)strtol(value + strlen("f:q@1000="), NULL, 10) : r->seen;
+        r->went_back = seen < r->seen;
+        r->seen = seen;
+        at_free(rows);
+    }
+    return NULL;
+}
+
+/* Each round a value is overwritten, in another file, and then both age. */
+static void no_reader_sees_an_overwritten_value_again(void **state)
+{
+    struct fx *f = *state;
+    struct reader readers[2] = {{.f = f}, {.f = f}};
+    pthread_t threads[2];
+    char value[16];
+
+    gcx_family(f, "f", "a5000", NONE);
+    gcx_family(f, "g", "n", NONE);
+    assert_int_equal(fx_set(f, "r", "g", "q", 1000, "x"), AT_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, read_on, &readers[i]), 0);
+    for (int i = 1; i <= 120; i++) {
+        snprintf(value, sizeof(value), "%d", i);
+        assert_int_equal(fx_set(f, "r", "f", "q", 1000, value), AT_OK);
+        if (i % 2 == 1) {
+            gcx_compact(f);
+            continue;
+        }
+        gcx_pass_ms(1);
+        gcx_raise_floors(f);
+        if (i % 4 == 0)
+            gcx_compact(f);
+        else
+            (void)gcx_collect(f);
+    }
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&readers[i].stop, true);
+        pthread_join(threads[i], NULL);
+        assert_false(readers[i].went_back);
+        assert_true(readers[i].seen > 0);
+    }
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -372,6 +433,7 @@ int main(void)
         CASE(a_round_begins_by_itself),
         CASE(a_table_that_is_not_there_is_told),
         CASE(many_versions_go_in_many_batches),
+        CASE(no_reader_sees_an_overwritten_value_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
