@@ -38,6 +38,8 @@
 #define AT_MEMBERS_MAX 8                         /* clusters of an instance, production's limit */
 #define AT_EPOCHS_MAX 1024                       /* open (origin, epoch) pairs in one vector */
 #define AT_PEER_MESSAGE_BYTES_MAX (160 * AT_MIB) /* one entry with a 100 MiB value must fit */
+#define AT_PEER_QUESTION_BYTES_MAX (2 * AT_MIB)  /* vectors and facts at their limits take half */
+#define AT_PEER_CONNECTIONS_MAX 1024             /* of the answering side */
 #define AT_PULL_BYTES_MAX (4 * AT_MIB)           /* soft: one entry is always sent whole */
 #define AT_ENTRY_BYTES_MAX (150 * AT_MIB)
 #define AT_TOKEN_BYTES_MAX (64 * AT_KIB)

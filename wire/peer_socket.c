@@ -34,6 +34,9 @@
  * Messages are not copied on their way in: a body is lent out as it lies in the nng message, which
  * is freed when the request or question is given back. */
 
+enum { SEND_MS_MAX = 5000 };      /* an answer that waits longer for its connection is given up */
+enum { HEADER_BYTES_MAX = 64 };   /* nng's own, of a question */
+enum { REQUESTS_OF_ONE_MAX = 8 }; /* taken at a time, of one connection */
 enum { RECONNECT_MIN_MS = 20, RECONNECT_MAX_MS = 500, CLOSE_WAIT_S = 1, URL_BYTES_MAX = 300 };
 
 static atomic_bool g_close_hangs; /* nng is not to be ended: that would hang as well */
@@ -47,6 +50,7 @@ struct server_slot {
     nng_ctx context;
     nng_aio *aio;
     nng_msg *message; /* while TAKEN: what request.body points into */
+    int pipe;         /* whose request this is, -1 none; under the server's lock */
 };
 
 struct at_peer_server {
@@ -54,6 +58,8 @@ struct at_peer_server {
     nng_socket socket;
     bool socket_open;
     uint16_t port;
+    atomic_uint pipe_count;
+    pthread_mutex_t lock; /* guards the slots' pipes */
     struct server_slot *slots;
     uint32_t slot_count; /* with an aio */
 };
@@ -81,7 +87,9 @@ struct at_peer_client {
 static enum at_code
 server_listen(struct at_peer_server *s, const char *host, struct at_error *reterr);
 static enum at_code server_make_slots(struct at_peer_server *s, struct at_error *reterr);
+static void server_on_pipe(nng_pipe pipe, nng_pipe_ev event, void *arg);
 static void server_on_aio(void *arg);
+static bool server_admits(struct server_slot *slot, nng_pipe pipe);
 static void server_receive(struct server_slot *slot);
 static void server_release_message(struct server_slot *slot);
 static enum at_code
@@ -112,6 +120,7 @@ enum at_code at_peer_server_open(const struct at_peer_server_config *config,
     struct at_peer_server *s = AT_NEW(struct at_peer_server);
     s->config = *config;
     s->config.host = NULL;
+    pthread_mutex_init(&s->lock, NULL);
 
     int rc = nng_rep0_open(&s->socket);
     enum at_code code = AT_OK;
@@ -148,8 +157,12 @@ void at_peer_server_close(struct at_peer_server **server)
         nng_aio_free(s->slots[i].aio);
         server_release_message(&s->slots[i]);
     }
-    if (s->socket_open)
+    if (s->socket_open) {
+        (void)nng_pipe_notify(s->socket, NNG_PIPE_EV_ADD_PRE, NULL, NULL);
+        (void)nng_pipe_notify(s->socket, NNG_PIPE_EV_REM_POST, NULL, NULL);
         close_socket(s->socket);
+    }
+    pthread_mutex_destroy(&s->lock);
     at_free(s->slots);
     at_free(s);
 }
@@ -166,6 +179,7 @@ void at_peer_request_reply(struct at_peer_request *request, struct at_slice repl
     }
     server_release_message(slot);
     slot->state = SLOT_SENDING;
+    nng_aio_set_timeout(slot->aio, SEND_MS_MAX);
     nng_aio_set_msg(slot->aio, message);
     nng_ctx_send(slot->context, slot->aio);
 }
@@ -187,9 +201,14 @@ server_listen(struct at_peer_server *s, const char *host, struct at_error *reter
     int port = 0;
 
     AT_TRY(make_url(host, s->config.port, url, reterr));
-    int rc = nng_listener_create(&listener, s->socket, url);
+    int rc = nng_pipe_notify(s->socket, NNG_PIPE_EV_ADD_PRE, server_on_pipe, s);
     if (rc == 0)
-        rc = nng_listener_set_size(listener, NNG_OPT_RECVMAXSZ, AT_PEER_MESSAGE_BYTES_MAX);
+        rc = nng_pipe_notify(s->socket, NNG_PIPE_EV_REM_POST, server_on_pipe, s);
+    if (rc == 0)
+        rc = nng_listener_create(&listener, s->socket, url);
+    if (rc == 0)
+        rc = nng_listener_set_size(listener, NNG_OPT_RECVMAXSZ,
+                                   AT_PEER_QUESTION_BYTES_MAX + HEADER_BYTES_MAX);
     if (rc == 0)
         rc = nng_listener_set_bool(listener, NNG_OPT_TCP_NODELAY, true);
     if (rc == 0)
@@ -210,15 +229,28 @@ static enum at_code server_make_slots(struct at_peer_server *s, struct at_error 
     for (uint32_t i = 0; i < s->config.in_flight_max; i++) {
         struct server_slot *slot = &s->slots[i];
         slot->server = s;
+        slot->pipe = -1;
         int rc = nng_ctx_open(&slot->context, s->socket);
         if (rc == 0)
             rc = nng_aio_alloc(&slot->aio, server_on_aio, slot);
         if (rc != 0)
             return fail_nng(reterr, rc, "make a context for", "", s->config.port);
-        nng_aio_set_timeout(slot->aio, NNG_DURATION_INFINITE);
         s->slot_count++;
     }
     return AT_OK;
+}
+
+/* A connection: its negotiation is over, or it has ended. */
+static void server_on_pipe(nng_pipe pipe, nng_pipe_ev event, void *arg)
+{
+    struct at_peer_server *s = arg;
+
+    if (event == NNG_PIPE_EV_REM_POST) {
+        atomic_fetch_sub(&s->pipe_count, 1);
+    } else if (atomic_fetch_add(&s->pipe_count, 1) >= AT_PEER_CONNECTIONS_MAX) {
+        at_log(AT_LOG_WARN, "too many connections to the peer port, closing the newest");
+        nng_pipe_close(pipe);
+    }
 }
 
 static void server_on_aio(void *arg)
@@ -238,14 +270,41 @@ static void server_on_aio(void *arg)
     }
     slot->message = nng_aio_get_msg(slot->aio);
     nng_aio_set_msg(slot->aio, NULL);
+    if (!server_admits(slot, nng_msg_get_pipe(slot->message))) {
+        server_release_message(slot);
+        server_receive(slot);
+        return;
+    }
     slot->request.body = at_slice_make(nng_msg_body(slot->message), nng_msg_len(slot->message));
     slot->state = SLOT_TAKEN;
     slot->server->config.on_request(slot->server->config.ctx, &slot->request);
 }
 
+static bool server_admits(struct server_slot *slot, nng_pipe pipe)
+{
+    struct at_peer_server *s = slot->server;
+    int id = nng_pipe_id(pipe);
+    uint32_t count = 0;
+
+    pthread_mutex_lock(&s->lock);
+    for (uint32_t i = 0; i < s->config.in_flight_max; i++)
+        count += s->slots[i].pipe == id;
+    bool admitted = count < REQUESTS_OF_ONE_MAX;
+    if (admitted)
+        slot->pipe = id;
+    pthread_mutex_unlock(&s->lock);
+    if (!admitted)
+        at_log(AT_LOG_WARN, "a peer asks too much at a time, dropping a request");
+    return admitted;
+}
+
 static void server_receive(struct server_slot *slot)
 {
+    pthread_mutex_lock(&slot->server->lock);
+    slot->pipe = -1;
+    pthread_mutex_unlock(&slot->server->lock);
     slot->state = SLOT_RECEIVING;
+    nng_aio_set_timeout(slot->aio, NNG_DURATION_INFINITE);
     nng_ctx_recv(slot->context, slot->aio);
 }
 
@@ -313,7 +372,8 @@ enum at_code at_peer_client_ask(struct at_peer_client *client,
                                 struct at_slice body,
                                 uint32_t timeout_ms)
 {
-    struct client_slot *slot = client_take_slot(client);
+    struct client_slot *slot =
+        body.len <= AT_PEER_QUESTION_BYTES_MAX ? client_take_slot(client) : NULL;
 
     if (slot == NULL)
         return AT_RESOURCE_EXHAUSTED;

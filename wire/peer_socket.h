@@ -1,8 +1,12 @@
 /* peer_socket.h: requests and replies between clusters over nng (req0/rep0). ADAPTER.
  *
  * nng calls back on its own threads, where nothing may wait or be freed: the
- * callbacks given here must only enqueue. Message contents are opaque bytes,
- * at most AT_PEER_MESSAGE_BYTES_MAX. */
+ * callbacks given here must only enqueue. Message contents are opaque bytes, answers at most
+ * AT_PEER_MESSAGE_BYTES_MAX, questions at most AT_PEER_QUESTION_BYTES_MAX.
+ *
+ * Who asks and does not read, or asks without end, takes nothing from others: an answer that its
+ * connection does not take in time is given up, and of one connection only a few requests are taken
+ * at a time; what is beyond is not answered. */
 #ifndef ATOLL_WIRE_PEER_SOCKET_H
 #define ATOLL_WIRE_PEER_SOCKET_H
 
@@ -71,8 +75,8 @@ AT_MUST_USE enum at_code at_peer_client_open(const struct at_peer_client_config 
 /* at_peer_client_close ends open questions with CANCELLED (on_reply runs) and waits. */
 void at_peer_client_close(struct at_peer_client **client);
 
-/* at_peer_client_ask sends `body` (copied). RESOURCE_EXHAUSTED when in_flight_max are open; then
- * on_reply is not called. */
+/* at_peer_client_ask sends `body` (copied). RESOURCE_EXHAUSTED when in_flight_max are open or the
+ * body is too large; then on_reply is not called. */
 AT_MUST_USE enum at_code at_peer_client_ask(struct at_peer_client *client,
                                             struct at_peer_question *question,
                                             struct at_slice body,

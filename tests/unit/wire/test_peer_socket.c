@@ -2,8 +2,13 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "support/nng_leaks.h"
 #include "support/test.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* Two ends in one process, over real loopback TCP. Requests and replies are taken off nng's threads
  * through mailboxes, as the product does. */
@@ -140,7 +145,7 @@ static void an_empty_answer_is_an_answer(void **state)
     teardown(&e);
 }
 
-static void twenty_megabytes_pass_both_ways_unchanged(void **state)
+static void large_messages_pass_unchanged_and_larger_questions_are_refused(void **state)
 {
     (void)state;
     struct ends e;
@@ -151,10 +156,13 @@ static void twenty_megabytes_pass_both_ways_unchanged(void **state)
     for (size_t i = 0; i < len; i++)
         bytes[i] = (uint8_t)(i * 2654435761u >> 13);
     setup(&e);
-    assert_int_equal(at_peer_client_ask(e.client, &q, at_slice_make(bytes, len), WAIT_MS), AT_OK);
+    struct at_slice question = at_slice_make(bytes, AT_PEER_QUESTION_BYTES_MAX);
+    struct at_slice more = at_slice_make(bytes, AT_PEER_QUESTION_BYTES_MAX + 1);
+    assert_int_equal(at_peer_client_ask(e.client, &q, more, WAIT_MS), AT_RESOURCE_EXHAUSTED);
+    assert_int_equal(at_peer_client_ask(e.client, &q, question, WAIT_MS), AT_OK);
     struct at_peer_request *r = next_request(&e);
-    assert_true(at_slice_eq(r->body, at_slice_make(bytes, len)));
-    at_peer_request_reply(r, r->body);
+    assert_true(at_slice_eq(r->body, question));
+    at_peer_request_reply(r, at_slice_make(bytes, len));
     assert_int_equal(next_reply(&e)->code, AT_OK);
     assert_true(at_slice_eq(q.reply, at_slice_make(bytes, len)));
     at_peer_question_done(&q);
@@ -370,12 +378,113 @@ static void a_host_name_that_is_too_long_is_refused(void **state)
     assert_null(e.client);
 }
 
+/* A bare connection that speaks just enough of the protocol to ask, and never reads. */
+static int connect_rudely(uint16_t port)
+{
+    static const uint8_t hello[8] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct linger at_once = {.l_onoff = 1};
+    int small = 4096;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_true(fd >= 0);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+    assert_int_equal(write(fd, hello, sizeof(hello)), sizeof(hello));
+    return fd;
+}
+
+static void ask_rudely(int fd)
+{
+    static const uint8_t question[8 + 4] = {0, 0, 0, 0, 0, 0, 0, 4, 0x80, 0, 0, 1};
+
+    assert_int_equal(write(fd, question, sizeof(question)), sizeof(question));
+}
+
+/* Answers whoever asks, until "ping" was asked and answered. False: that did not come to be. */
+static bool answered_among_others(struct ends *e, struct at_slice others)
+{
+    struct at_peer_question q = {0};
+    struct at_mail *next = NULL;
+    bool asked = false;
+
+    assert_int_equal(at_peer_client_ask(e->client, &q, AT_LIT("ping"), WAIT_MS), AT_OK);
+    for (int i = 0; i < 100 && !asked; i++) {
+        for (struct at_mail *m = at_mailbox_wait(&e->requests, 100); m != NULL; m = next) {
+            struct at_peer_request *r = (struct at_peer_request *)m;
+            bool ours = at_slice_eq(r->body, AT_LIT("ping"));
+            next = m->next;
+            at_peer_request_reply(r, ours ? AT_LIT("pong") : others);
+            asked = asked || ours;
+        }
+    }
+    assert_ptr_equal(next_reply(e), &q);
+    at_peer_question_done(&q);
+    return q.code == AT_OK;
+}
+
+static void who_asks_and_does_not_read_takes_nothing_from_others(void **state)
+{
+    static uint8_t answer[8 << 20];
+    struct at_slice large = at_slice_make(answer, sizeof(answer));
+    struct ends e;
+
+    (void)state;
+    setup(&e);
+    int fd = connect_rudely(e.port);
+    for (int i = 0; i < 4; i++) { /* all four places wait for the rude one, but not for ever */
+        ask_rudely(fd);
+        at_peer_request_reply(next_request(&e), large);
+    }
+    assert_true(answered_among_others(&e, large));
+    close(fd);
+    teardown(&e);
+}
+
+static void of_one_connection_a_few_requests_are_taken_at_a_time(void **state)
+{
+    struct ends e = {0};
+
+    (void)state;
+    at_mailbox_init(&e.requests, 100);
+    at_mailbox_init(&e.replies, 100);
+    open_server(&e, 0, 16);
+    open_client(&e, 4);
+    int fd = connect_rudely(e.port);
+    for (int i = 0; i < 40; i++)
+        ask_rudely(fd);
+    struct at_mail *held = NULL;
+    int count = 0;
+    while (count < 8) {
+        struct at_mail *m = at_mailbox_wait(&e.requests, WAIT_MS);
+        assert_non_null(m);
+        while (m != NULL) {
+            struct at_mail *next = m->next;
+            m->next = held;
+            held = m;
+            m = next;
+            count++;
+        }
+    }
+    assert_int_equal(count, 8);
+    assert_true(exchange(&e, WAIT_MS)); /* another connection's is taken all the same */
+    while (held != NULL) {
+        struct at_mail *next = held->next;
+        at_peer_request_drop((struct at_peer_request *)held);
+        held = next;
+    }
+    close(fd);
+    teardown(&e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_reaches_who_asked),
         cmocka_unit_test(an_empty_answer_is_an_answer),
-        cmocka_unit_test(twenty_megabytes_pass_both_ways_unchanged),
+        cmocka_unit_test(large_messages_pass_unchanged_and_larger_questions_are_refused),
         cmocka_unit_test(answers_may_come_in_another_order),
         cmocka_unit_test(more_questions_than_allowed_are_refused),
         cmocka_unit_test(a_question_without_answer_ends_at_its_deadline),
@@ -385,6 +494,8 @@ int main(void)
         cmocka_unit_test(a_peer_that_returns_on_its_port_is_found_again),
         cmocka_unit_test(closing_the_asking_side_cancels_open_questions),
         cmocka_unit_test(a_client_without_peer_closes_with_open_questions),
+        cmocka_unit_test(who_asks_and_does_not_read_takes_nothing_from_others),
+        cmocka_unit_test(of_one_connection_a_few_requests_are_taken_at_a_time),
         cmocka_unit_test(a_port_in_use_is_reported),
         cmocka_unit_test(a_host_name_that_is_too_long_is_refused),
     };
