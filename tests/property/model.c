@@ -215,6 +215,8 @@ static void check_and_mutate(struct model *m, const struct op *op, struct at_buf
     code = code ? code : check_families(&op->rows[0]);
     code = code ? code : check_families(&op->rows[1]);
     bool matched = code == AT_OK && model_filter_run(m, op->filter, op->rows[0].row).count > 0;
+    if (m->matched)
+        matched = *m->matched;
     code = code ? code : mutate_row(m, &op->rows[matched ? 0 : 1]);
     put(out, code ? at_code_name(code) : matched ? "matched" : "unmatched");
 }
@@ -331,7 +333,7 @@ static enum at_code check_read(const struct op *op)
     return code ? code : model_filter_families(op->filter);
 }
 
-static void read_rows(const struct model *m, const struct op *op, struct at_buf *out)
+static void read_rows(struct model *m, const struct op *op, struct at_buf *out)
 {
     enum at_code code = check_read(op);
     int64_t rows = 0;
@@ -357,6 +359,7 @@ static void read_rows(const struct model *m, const struct op *op, struct at_buf 
 
 void model_step(struct model *m, const struct op *op, struct at_buf *out)
 {
+    m->ambiguous = false;
     switch (op->kind) {
     case OP_MUTATE_ROW: {
         enum at_code code = op->rows[0].count ? check_form(&op->rows[0]) : AT_INVALID_ARGUMENT;

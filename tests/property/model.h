@@ -19,6 +19,10 @@ struct model {
     struct at_arena *arena;
     int64_t now_micros;
     bool sample_passes; /* what row samples do */
+    /* Set by a step: an offset or limit cut through copies of one cell that differ. Their order is
+     * not defined, so the answer is not, either. */
+    bool ambiguous;
+    const bool *matched; /* what a predicate of the next step is taken to be; NULL: find out */
     uint32_t count;
     struct model_cell cells[MODEL_CELLS_MAX];
 };
@@ -40,7 +44,7 @@ enum at_code model_filter_check(const struct at_filter_node *n);
 enum at_code model_filter_families(const struct at_filter_node *n);
 bool model_filter_samples(const struct at_filter_node *n);
 struct model_list
-model_filter_run(const struct model *m, const struct at_filter_node *n, struct at_slice row);
+model_filter_run(struct model *m, const struct at_filter_node *n, struct at_slice row);
 
 bool model_is_family(struct at_slice name, bool *ret_aggregate);
 int model_cell_cmp(const struct at_cell *a, const struct at_cell *b);

@@ -92,6 +92,7 @@ struct run {
     struct at_arena *arena;
     struct at_slice row;
     bool sample_passes;
+    bool ambiguous;
     struct model_list sunk;
 };
 
@@ -184,6 +185,29 @@ static bool counts(const struct at_filter_node *n, struct model_list in, uint32_
     return before < n->number;
 }
 
+static bool alike(const struct at_cell *a, const struct at_cell *b)
+{
+    return at_slice_eq(a->value, b->value) && at_slice_eq(a->label, b->label);
+}
+
+/* Do some, and not all, of the copies of one cell pass, and are they different? */
+static bool cuts_copies(const struct at_filter_node *n, struct model_list in)
+{
+    for (uint32_t i = 0; i < in.count; i++)
+        for (uint32_t k = i + 1; k < in.count; k++) {
+            uint32_t end = k;
+            if (model_cell_cmp(&in.cells[i], &in.cells[k]) != 0)
+                break;
+            if (alike(&in.cells[i], &in.cells[k]))
+                continue;
+            while (end + 1 < in.count && model_cell_cmp(&in.cells[i], &in.cells[end + 1]) == 0)
+                end++;
+            if (counts(n, in, i) != counts(n, in, end))
+                return true;
+        }
+    return false;
+}
+
 static struct model_list run(struct run *r, const struct at_filter_node *n, struct model_list in)
 {
     struct model_list out = {NULL, 0};
@@ -208,6 +232,7 @@ static struct model_list run(struct run *r, const struct at_filter_node *n, stru
     default:
         break;
     }
+    r->ambiguous |= cuts_copies(n, in);
     for (uint32_t i = 0; i < in.count; i++) {
         struct at_cell cell = in.cells[i];
         if (!passes(r, n, &cell) || !counts(n, in, i))
@@ -222,7 +247,7 @@ static struct model_list run(struct run *r, const struct at_filter_node *n, stru
 }
 
 struct model_list
-model_filter_run(const struct model *m, const struct at_filter_node *n, struct at_slice row)
+model_filter_run(struct model *m, const struct at_filter_node *n, struct at_slice row)
 {
     struct run r = {.arena = m->arena, .row = row, .sample_passes = m->sample_passes};
     struct model_list list = {NULL, 0};
@@ -233,6 +258,7 @@ model_filter_run(const struct model *m, const struct at_filter_node *n, struct a
     if (n == NULL || list.count == 0)
         return list;
     list = run(&r, n, list);
+    m->ambiguous |= r.ambiguous;
     merge(&r, &list, r.sunk);
     return list;
 }
