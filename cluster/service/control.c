@@ -10,6 +10,8 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "cluster/service/collect.h"
+#include "cluster/service/explain.h"
+#include "cluster/service/range_digests.h"
 #include "cluster/service/service.h"
 #include "cluster/tablet/read.h"
 #include "replication/peer/peering.h"
@@ -47,6 +49,8 @@ size_t at_control_methods(struct at_service *service, struct at_grpc_method *met
         {"/atoll.v1.Cluster/Status", on_status, service},
         {"/atoll.v1.Cluster/Digest", on_digest, service},
         {"/atoll.v1.Cluster/Collect", at_on_collect, service},
+        {"/atoll.v1.Cluster/RangeDigests", at_on_range_digests, service},
+        {"/atoll.v1.Cluster/Explain", at_on_explain, service},
     };
     size_t count = sizeof(table) / sizeof(table[0]);
     AT_ASSERT(count <= max);
