@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -38,6 +39,7 @@ static enum at_code check_space(struct at_engine *e, size_t bytes, struct at_err
 static enum at_code check_dir(const char *dir, struct at_error *reterr);
 static bool is_data_file(const char *name);
 static enum at_code check_families(const struct at_engine *e, struct at_error *reterr);
+static void close_database(struct at_engine *e);
 static void release(struct at_engine *e);
 static uint64_t memtable_bytes(struct at_engine *e,
                                enum at_space space,
@@ -68,8 +70,10 @@ enum at_code at_engine_open(const struct at_engine_options *options,
         return engine_fail(text, "open the database", reterr);
     }
     enum at_code code = check_families(e, reterr);
+    if (code == AT_OK)
+        code = engine_mark_check(e, reterr);
     if (code != AT_OK) {
-        at_engine_close(&e);
+        close_database(e);
         return code;
     }
     e->write_sync = rocksdb_writeoptions_create();
@@ -89,11 +93,9 @@ void at_engine_close(struct at_engine **engine)
     engine_sieve_end(e);
     if (e->broken)
         return; /* closing its failed log would fail an assertion of RocksDB's: left to the exit */
-    rocksdb_cancel_all_background_work(e->db, 1);
-    for (int i = 0; i < FAMILY_COUNT; i++)
-        rocksdb_column_family_handle_destroy(e->families[i]);
-    rocksdb_close(e->db);
-    release(e);
+    if (engine_mark_put(e) != AT_OK)
+        at_log(AT_LOG_WARN, "can't note how far the database was written, closing without");
+    close_database(e);
 }
 
 enum at_code
@@ -216,13 +218,23 @@ enum at_code engine_fail(char *text, const char *what, struct at_error *reterr)
     if (strstr(text, "No space left on device") != NULL || strstr(text, "NoSpace") != NULL)
         code = AT_RESOURCE_EXHAUSTED;
     else if (strncmp(text, "Corruption", strlen("Corruption")) == 0 ||
-             strncmp(text, "Invalid argument", strlen("Invalid argument")) == 0)
+             strncmp(text, "Invalid argument", strlen("Invalid argument")) == 0 ||
+             strstr(text, "No such file or directory") != NULL)
         code = AT_DATA_LOSS;
     else if (strstr(text, "lock file") != NULL || strstr(text, "lock hold by") != NULL)
         hint = "in use by another process: ";
     code = at_fail(reterr, code, "can't %s: %s%s", what, hint, text);
     rocksdb_free(text);
     return code;
+}
+
+static void close_database(struct at_engine *e)
+{
+    rocksdb_cancel_all_background_work(e->db, 1);
+    for (int i = 0; i < FAMILY_COUNT; i++)
+        rocksdb_column_family_handle_destroy(e->families[i]);
+    rocksdb_close(e->db);
+    release(e);
 }
 
 /* A batch is written twice: to the WAL and, later, to a table. While too little is free every

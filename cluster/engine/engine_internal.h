@@ -63,6 +63,13 @@ void engine_sieve_end(struct at_engine *e);
 /* group.c: engine_group_set keeps filters of the groups of keys, in memtables and tables. */
 void engine_group_set(rocksdb_options_t *o, size_t (*group)(struct at_slice key));
 
+/* mark.c: engine_mark_put notes, as the database closes, how far it was written; _check tells
+ * whether it still is. DATA_LOSS when not, or when the note is damaged; UNAVAILABLE when it can't
+ * be read. */
+#define ENGINE_PATH_BYTES_MAX 4096
+AT_MUST_USE enum at_code engine_mark_check(const struct at_engine *e, struct at_error *reterr);
+AT_MUST_USE enum at_code engine_mark_put(const struct at_engine *e);
+
 /* engine_reserve_bytes: the free space that flushing all memtables may need. */
 uint64_t engine_reserve_bytes(const struct at_engine_options *options);
 
