@@ -15,6 +15,8 @@ int at_command_kill(int argc, char **argv);
 int at_command_status(int argc, char **argv);
 int at_command_digest(int argc, char **argv);
 int at_command_gc(int argc, char **argv);
+int at_command_verify(int argc, char **argv);
+int at_command_explain(int argc, char **argv);
 
 /* Clients. */
 int at_command_cbt(int argc, char **argv);

@@ -17,6 +17,8 @@ static const struct {
     {"kill", at_command_kill, "kill -9 one cluster"},
     {"start", at_command_start, "start a cluster that is down"},
     {"digest", at_command_digest, "compare the clusters' visible rows"},
+    {"verify", at_command_verify, "find the cells in which clusters differ"},
+    {"explain", at_command_explain, "show all that is stored of a row, and why it shows"},
     {"gc", at_command_gc, "collect garbage on every cluster now"},
     {"cbt", at_command_cbt, "create tables, read and write rows, import CSV"},
     {"bench", at_command_bench, "drive an endpoint and report throughput and latency"},
