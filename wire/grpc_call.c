@@ -131,7 +131,10 @@ void at_grpc_call_release_request(struct at_grpc_call *call)
 {
     size_t bytes = call->held_bytes;
     call->held_bytes = 0;
-    if (!call->conn || bytes == 0)
+    if (bytes == 0)
+        return;
+    atomic_fetch_sub_explicit(&call->home->server->request_bytes, bytes, memory_order_relaxed);
+    if (!call->conn)
         return;
     AT_ASSERT(call->conn->held_bytes >= bytes);
     bool was_tight = call->conn->held_bytes >= AT_GRPC_BUFFERED_BYTES_MAX / 2;
@@ -184,12 +187,20 @@ void at_grpc_call_conn_lost(struct at_grpc_call *call)
     unlink_call(call);
     link_call(&call->home->orphans, call);
     unlink_writable(call);
-    call->conn = NULL;
-    call->held_bytes = 0;
+    call->conn = NULL; /* held_bytes still count for the server */
     at_grpc_call_stream_closed(call);
 }
 
 /* --- what handlers ask --- */
+
+size_t at_grpc_call_share_bytes(const struct at_grpc_call *call, size_t bytes_max)
+{
+    AT_ASSERT(call->home->call_count > 0 && bytes_max >= AT_GRPC_WAITING_BYTES_MIN);
+    size_t share = AT_GRPC_WAITING_BYTES_MAX / call->home->call_count;
+
+    share = share > AT_GRPC_WAITING_BYTES_MIN ? share : AT_GRPC_WAITING_BYTES_MIN;
+    return share < bytes_max ? share : bytes_max;
+}
 
 struct at_slice at_grpc_call_request(const struct at_grpc_call *call)
 {

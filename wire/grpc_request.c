@@ -3,7 +3,11 @@
  * Credit of the connection's window is given back at once, that of a stream's as long as the
  * connection holds less than SOFT_BYTES of request bytes. Above that only the oldest request that
  * is still incomplete gets credit, so that one always makes progress; the others stop after their
- * window (1 MiB). What passes the hard limit even so is refused. */
+ * window (1 MiB). What passes the hard limit even so is refused.
+ *
+ * All connections together have a limit, too; whoever comes beyond it is told to try again. Small
+ * requests still pass when large ones have used it up, so that a few clients with large ones (or
+ * with large ones that never become whole) do not keep all others out. */
 #include "wire/grpc_request.h"
 
 #include "base/assert.h"
@@ -111,6 +115,15 @@ static void refuse_message(struct at_grpc_call *call, enum at_code code)
     }
 }
 
+/* True when the call's bytes are too much for all connections together. */
+static bool too_much_at_once(const struct at_grpc_call *call, size_t all_bytes)
+{
+    if (all_bytes <= AT_GRPC_REQUESTS_BYTES_MAX)
+        return false;
+    return call->held_bytes > AT_GRPC_REQUEST_SMALL_BYTES ||
+           all_bytes > 2 * AT_GRPC_REQUESTS_BYTES_MAX;
+}
+
 static struct at_grpc_call *oldest_incomplete(const struct at_grpc_conn *conn)
 {
     struct at_grpc_call *oldest = NULL;
@@ -170,6 +183,13 @@ void at_grpc_request_data(struct at_grpc_call *call, struct at_slice bytes)
     conn->held_bytes += bytes.len;
     call->held_bytes += bytes.len;
     call->uncredited_bytes += bytes.len;
+    size_t all_bytes = bytes.len + atomic_fetch_add_explicit(&call->home->server->request_bytes,
+                                                             bytes.len, memory_order_relaxed);
+    if (too_much_at_once(call, all_bytes)) {
+        refuse(call, AT_UNAVAILABLE, "too many request bytes are held; try again",
+               at_slice_make(NULL, 0));
+        return;
+    }
     if (conn->held_bytes > AT_GRPC_BUFFERED_BYTES_MAX) {
         refuse_message(call, AT_RESOURCE_EXHAUSTED);
         return;

@@ -114,6 +114,10 @@ AT_MUST_USE enum at_code at_grpc_call_send_framed(struct at_grpc_call *call, str
 /* Bytes queued and not yet taken by the socket or by the client's flow-control window. */
 size_t at_grpc_call_pending_bytes(const struct at_grpc_call *call);
 
+/* at_grpc_call_share_bytes: how many bytes of this answer should wait at most: `bytes_max`, or less
+ * when many calls are open, so that clients that do not read can't fill the memory together. */
+size_t at_grpc_call_share_bytes(const struct at_grpc_call *call, size_t bytes_max);
+
 /* at_grpc_call_on_writable sets what runs (loop thread) each time pending bytes fall below
  * `low_bytes` after having been at or above it. */
 void at_grpc_call_on_writable(struct at_grpc_call *call,

@@ -79,7 +79,7 @@ struct at_grpc_call {
 
     struct at_grpc_frame frame;
     struct at_slice request;
-    size_t held_bytes;       /* counted in conn->held_bytes */
+    size_t held_bytes;       /* counted in conn->held_bytes and server->request_bytes */
     size_t uncredited_bytes; /* taken from the stream's window and not given back yet */
 
     struct at_grpc_out out;
@@ -143,6 +143,7 @@ struct at_grpc_server {
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
     atomic_uint conn_count;
+    atomic_size_t request_bytes; /* held by all calls, with or without a connection */
     atomic_uint undrained_count;
     atomic_bool drain_begun;
     uint32_t grace_ms;

@@ -18,11 +18,12 @@
  *              --PENDING_BYTES_MAX reached--> WAITING --on_writable--> STEPPING
  *              --end or error--> finished
  *
+ * With many reads at a time less may wait of each (see at_grpc_call_share_bytes).
+ *
  * A call cancelled in POSTED ends when its task runs, in WAITING at once. */
 
 #define STEP_BYTES (256 * AT_KIB)
 #define PENDING_BYTES_MAX AT_MIB
-#define WRITABLE_BYTES (256 * AT_KIB)
 #define ROWS_PER_MARK 1000 /* rows without output between two last_scanned_row_key */
 #define LITERAL_FAMILIES_MAX 16
 
@@ -192,7 +193,6 @@ void at_on_read_rows(struct at_grpc_call *call, void *ctx)
         return;
     }
     at_grpc_call_on_cancel(call, on_cancel, r);
-    at_grpc_call_on_writable(call, WRITABLE_BYTES, on_writable, r);
     run_step(r);
 }
 
@@ -217,7 +217,9 @@ static enum at_code step(struct read_rows *r, bool *ret_done, struct at_error *r
     const struct at_read_sink sink = {r, sink_row, sink_cell, sink_row_end};
     uint64_t rows_before = r->chunker.row_count;
 
-    AT_TRY(at_read_step(r->read, &sink, STEP_BYTES, ret_done, reterr));
+    size_t step_bytes = at_grpc_call_share_bytes(r->call, STEP_BYTES);
+
+    AT_TRY(at_read_step(r->read, &sink, step_bytes, ret_done, reterr));
     if (at_chunker_code(&r->chunker) != AT_OK)
         return at_fail(reterr, at_chunker_code(&r->chunker), "a row is too large to be sent");
     at_chunker_flush(&r->chunker);
@@ -230,6 +232,7 @@ static void run_step(struct read_rows *r)
 {
     struct at_error error;
     bool done = false;
+    size_t share_bytes = at_grpc_call_share_bytes(r->call, PENDING_BYTES_MAX);
 
     if (at_grpc_call_cancelled(r->call)) {
         end_read(r, NULL);
@@ -239,8 +242,9 @@ static void run_step(struct read_rows *r)
         if (r->full_stats)
             send_stats(r);
         end_read(r, NULL);
-    } else if (at_grpc_call_pending_bytes(r->call) >= PENDING_BYTES_MAX) {
+    } else if (at_grpc_call_pending_bytes(r->call) >= share_bytes) {
         r->state = READ_WAITING;
+        at_grpc_call_on_writable(r->call, share_bytes / 4, on_writable, r);
     } else {
         r->state = READ_POSTED;
         at_loop_post(at_grpc_call_loop(r->call), &r->task);

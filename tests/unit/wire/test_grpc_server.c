@@ -1,6 +1,8 @@
 /* The server against clients that break the rules. */
+#include "base/bytes.h"
 #include "support/grpc_fixture.h"
 #include "support/h2_raw.h"
+#include "wire/grpc_server_impl.h"
 
 static const uint8_t HELLO[] = {0, 0, 0, 0, 5, 'h', 'e', 'l', 'l', 'o'};
 static const uint8_t TWO[] = {0, 0, 0, 0, 1, 'a', 0, 0, 0, 0, 1, 'b'};
@@ -247,6 +249,71 @@ static void a_taken_port_is_unavailable_and_named(void **state)
     assert_null(server);
 }
 
+static void answers_that_wait_share_the_memory(void **state)
+{
+    static const struct {
+        uint32_t calls;
+        size_t bytes;
+    } cases[] = {
+        {1, AT_MIB},
+        {256, AT_MIB},
+        {1024, AT_MIB / 4},
+        {1000000, AT_GRPC_WAITING_BYTES_MIN},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct at_grpc_home home = {.call_count = cases[i].calls};
+        struct at_grpc_call call = {.home = &home};
+        assert_int_equal(at_grpc_call_share_bytes(&call, AT_MIB), cases[i].bytes);
+    }
+}
+
+/* The limit is for all connections: what others hold is put in by hand. */
+static void large_requests_beyond_the_server_s_limit_are_told_to_try_again(void **state)
+{
+    static uint8_t bytes[5 + 100000] = {0, 0, 1, 0x86, 0xa0};
+    static const struct {
+        size_t others;
+        size_t size; /* of the message */
+        const char *status;
+    } cases[] = {
+        {AT_GRPC_REQUESTS_BYTES_MAX - 200000, 100000, "0"},
+        {AT_GRPC_REQUESTS_BYTES_MAX, 100000, "14"},
+        {AT_GRPC_REQUESTS_BYTES_MAX, 1000, "0"},
+        {2 * AT_GRPC_REQUESTS_BYTES_MAX, 1000, "14"},
+        {0, 100000, "0"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct at_slice body = at_slice_make(bytes, 5 + cases[i].size);
+        at_put_be32(bytes + 1, (uint32_t)cases[i].size);
+        atomic_fetch_add(&fixture.server->request_bytes, cases[i].others);
+        int32_t id = h2_raw_submit(&raw, &(struct h2_raw_request){0}, &body);
+        h2_raw_wait_closed(&raw, id);
+        if (strcmp(h2_raw_at(&raw, id)->grpc_status, cases[i].status) != 0)
+            fail_msg("case %zu: status %s", i, h2_raw_at(&raw, id)->grpc_status);
+        atomic_fetch_sub(&fixture.server->request_bytes, cases[i].others);
+    }
+    assert_int_equal(atomic_load(&fixture.server->request_bytes), 0);
+}
+
+static void a_request_of_a_lost_connection_is_counted_until_its_handler_ends(void **state)
+{
+    static uint8_t bytes[5 + 1000] = {0, 0, 0, 0x03, 0xe8};
+    struct at_slice body = BYTES(bytes);
+    struct h2_raw lost;
+    (void)state;
+    h2_raw_open(&lost, h2_raw_dial(at_grpc_server_port(fixture.server)), 65535);
+    (void)h2_raw_submit(&lost, &(struct h2_raw_request){.path = "/t.T/Hang"}, &body);
+    for (int i = 0; i < 500 && atomic_load(&fixture.hanging_count) == 0; i++)
+        (void)h2_raw_step(&lost, 10);
+    assert_int_equal(atomic_load(&fixture.server->request_bytes), sizeof(bytes));
+    h2_raw_close(&lost);
+    for (int i = 0; i < 500 && atomic_load(&fixture.server->request_bytes) > 0; i++)
+        (void)h2_raw_step(&raw, 10);
+    assert_int_equal(atomic_load(&fixture.server->request_bytes), 0);
+}
+
 int main(void)
 {
 #define WITH_SERVER(f) cmocka_unit_test_setup_teardown(f, up, down)
@@ -261,6 +328,9 @@ int main(void)
         WITH_SERVER(resetting_fast_ends_the_connection_not_the_server),
         WITH_SERVER(bytes_that_are_not_http2_close_the_connection),
         WITH_SERVER(a_taken_port_is_unavailable_and_named),
+        cmocka_unit_test(answers_that_wait_share_the_memory),
+        WITH_SERVER(large_requests_beyond_the_server_s_limit_are_told_to_try_again),
+        WITH_SERVER(a_request_of_a_lost_connection_is_counted_until_its_handler_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
