@@ -1,22 +1,15 @@
-/* http.c: two pages. GET /healthz answers 200 "ok" while the router serves, else 503; GET /status
- * is the board as JSON. Everything else is 404, methods but GET and HEAD 405. */
-#include "routing/proxy/http.h"
-
+/* http.c: two pages, and the administration API below /v2/ (http_rest.c). GET /healthz answers 200
+ * "ok" while the router serves, else 503; GET /status is the board as JSON. Everything else is 404,
+ * methods but GET and HEAD 405. */
 #include <arpa/inet.h>
 #include <string.h>
 
-#include <microhttpd.h>
-
 #include "base/alloc.h"
+#include "routing/proxy/http_impl.h"
 #include "routing/proxy/status.h"
 
 #define CONNECTIONS_MAX 64
 #define IDLE_S_MAX 30
-
-struct at_http {
-    struct MHD_Daemon *daemon;
-    struct at_board *board;
-};
 
 static enum MHD_Result on_request(void *ctx,
                                   struct MHD_Connection *connection,
@@ -27,6 +20,17 @@ static enum MHD_Result on_request(void *ctx,
                                   size_t *upload_size,
                                   void **state);
 
+static void on_completed(void *ctx,
+                         struct MHD_Connection *connection,
+                         void **state,
+                         enum MHD_RequestTerminationCode code)
+{
+    (void)ctx;
+    (void)connection;
+    (void)code;
+    at_http_rest_completed(state);
+}
+
 enum at_code at_http_start(struct at_board *board,
                            uint16_t port,
                            struct at_http **ret_http,
@@ -36,12 +40,19 @@ enum at_code at_http_start(struct at_board *board,
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     http->board = board;
-    http->daemon =
-        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, port, NULL, NULL,
-                         on_request, http, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
-                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-                         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S_MAX, MHD_OPTION_END);
+    enum at_code code = at_rest_start(board->grpc_port, &http->rest, reterr);
+    if (code != AT_OK) {
+        at_free(http);
+        return code;
+    }
+    http->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_ALLOW_SUSPEND_RESUME, port, NULL, NULL,
+        on_request, http, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_S_MAX, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
     if (!http->daemon) {
+        at_rest_stop(http->rest);
+        at_rest_free(&http->rest);
         at_free(http);
         return at_fail(reterr, AT_UNAVAILABLE, "HTTP port %u cannot be listened on", port);
     }
@@ -59,13 +70,17 @@ void at_http_stop(struct at_http **http)
 {
     if (!*http)
         return;
+    at_rest_stop((*http)->rest); /* first: no connection may be suspended when the daemon stops */
     MHD_stop_daemon((*http)->daemon);
+    at_rest_free(&(*http)->rest);
     at_free(*http);
     *http = NULL;
 }
 
-static enum MHD_Result
-answer(struct MHD_Connection *connection, unsigned status, const char *type, struct at_slice body)
+enum MHD_Result at_http_answer(struct MHD_Connection *connection,
+                               unsigned status,
+                               const char *type,
+                               struct at_slice body)
 {
     struct MHD_Response *response = MHD_create_response_from_buffer(
         body.len, (void *)(uintptr_t)body.data, MHD_RESPMEM_MUST_COPY);
@@ -88,25 +103,29 @@ static enum MHD_Result on_request(void *ctx,
 {
     struct at_http *http = ctx;
     (void)version;
-    (void)upload;
-    (void)state;
+    if (at_rest_is_path(at_slice_cstr(url))) {
+        const struct at_http_event event = {connection, url, method, upload, upload_size, state};
+        return at_http_rest_request(http, &event);
+    }
     if (*upload_size > 0) {
         *upload_size = 0; /* bodies are thrown away */
         return MHD_YES;
     }
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-        return answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", AT_LIT("GET only\n"));
+        return at_http_answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain",
+                              AT_LIT("GET only\n"));
     if (strcmp(url, "/healthz") == 0) {
         bool serving = atomic_load(&http->board->serving);
-        return answer(connection, serving ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
-                      "text/plain", serving ? AT_LIT("ok\n") : AT_LIT("not serving\n"));
+        return at_http_answer(connection, serving ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+                              "text/plain", serving ? AT_LIT("ok\n") : AT_LIT("not serving\n"));
     }
     if (strcmp(url, "/status") != 0)
-        return answer(connection, MHD_HTTP_NOT_FOUND, "text/plain",
-                      AT_LIT("here are /healthz and /status\n"));
+        return at_http_answer(connection, MHD_HTTP_NOT_FOUND, "text/plain",
+                              AT_LIT("here are /healthz, /status and /v2/...\n"));
     AT_CLEANUP(at_buf_deinit) struct at_buf body;
     at_buf_init(&body, AT_MIB);
     if (at_status_json(http->board, &body) != AT_OK)
-        return answer(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "text/plain", AT_LIT("error\n"));
-    return answer(connection, MHD_HTTP_OK, "application/json", at_buf_slice(&body));
+        return at_http_answer(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "text/plain",
+                              AT_LIT("error\n"));
+    return at_http_answer(connection, MHD_HTTP_OK, "application/json", at_buf_slice(&body));
 }

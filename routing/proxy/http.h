@@ -1,5 +1,5 @@
-/* http.h: the router's HTTP port: /healthz and /status. ADAPTER (libmicrohttpd, a thread of its
- * own). */
+/* http.h: the router's HTTP port: /healthz, /status, and REST/JSON of the administration API.
+ * ADAPTER (libmicrohttpd, a thread of its own). */
 #ifndef ATOLL_ROUTING_PROXY_HTTP_H
 #define ATOLL_ROUTING_PROXY_HTTP_H
 
@@ -7,7 +7,8 @@
 
 struct at_http;
 
-/* at_http_start listens on 127.0.0.1:port (0: a free one). UNAVAILABLE when the port is in use. */
+/* at_http_start listens on 127.0.0.1:port (0: a free one); administration requests are sent on to
+ * board->grpc_port. UNAVAILABLE when the port is in use. */
 AT_MUST_USE enum at_code at_http_start(struct at_board *board,
                                        uint16_t port,
                                        struct at_http **ret_http,

@@ -62,6 +62,18 @@ static void the_rest_is_refused(void **state)
     assert_int_equal(http_request(at_http_port(http), "DELETE", "/", text, sizeof(text)), 405);
 }
 
+/* There is no gRPC port behind this board: what is sent on can't be answered. */
+static void administration_is_answered_in_json(void **state)
+{
+    (void)state;
+    assert_int_equal(get("/v2/nothing"), 404);
+    assert_non_null(strstr(text, "\"status\":\"NOT_FOUND\""));
+    assert_int_equal(get("/v2/projects/p/instances?view=1"), 400);
+    assert_int_equal(get("/v2/projects/p/instances?alt=json"), 503);
+    assert_non_null(strstr(text, "\"status\":\"UNAVAILABLE\""));
+    assert_non_null(strstr(text, "application/json"));
+}
+
 static void a_port_in_use_is_named(void **state)
 {
     (void)state;
@@ -78,7 +90,8 @@ static void a_port_in_use_is_named(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(health_follows_serving), CASE(status_is_json),
-                                       CASE(the_rest_is_refused), CASE(a_port_in_use_is_named)};
+    const struct CMUnitTest tests[] = {
+        CASE(health_follows_serving), CASE(status_is_json), CASE(the_rest_is_refused),
+        CASE(administration_is_answered_in_json), CASE(a_port_in_use_is_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
