@@ -32,12 +32,13 @@
 #define AT_GRPC_METADATA_BYTES_MAX (64 * AT_KIB) /* decoded header list of one request */
 #define AT_GRPC_STREAMS_MAX 1000                 /* open at a time on one connection */
 #define AT_GRPC_CONNECTIONS_MAX 10000
-#define AT_GRPC_BUFFERED_BYTES_MAX (512 * AT_MIB)  /* request bytes one connection may hold */
-#define AT_GRPC_REQUESTS_BYTES_MAX (2048 * AT_MIB) /* request bytes that all connections may hold \
-                                                    */
-#define AT_GRPC_REQUEST_SMALL_BYTES (64 * AT_KIB)  /* below it one is refused only at twice that */
-#define AT_GRPC_WAITING_BYTES_MAX (256 * AT_MIB)   /* shared by the answers that wait on one loop */
-#define AT_GRPC_WAITING_BYTES_MIN (16 * AT_KIB)    /* of one answer, however many there are */
+#define AT_GRPC_BUFFERED_BYTES_MAX (512 * AT_MIB) /* request bytes one connection may hold */
+#define AT_GRPC_REQUESTS_BYTES_MAX                                                               \
+    (2048 * AT_MIB)                               /* request bytes that all connections may hold \
+                                                   */
+#define AT_GRPC_REQUEST_SMALL_BYTES (64 * AT_KIB) /* below it one is refused only at twice that */
+#define AT_GRPC_WAITING_BYTES_MAX (256 * AT_MIB)  /* shared by the answers that wait on one loop */
+#define AT_GRPC_WAITING_BYTES_MIN (16 * AT_KIB)   /* of one answer, however many there are */
 
 /* --- replication --- */
 #define AT_MEMBERS_MAX 8                         /* clusters of an instance, production's limit */
@@ -48,8 +49,10 @@
 #define AT_PULL_BYTES_MAX (4 * AT_MIB)           /* soft: one entry is always sent whole */
 #define AT_ENTRY_BYTES_MAX (150 * AT_MIB)
 #define AT_TOKEN_BYTES_MAX (64 * AT_KIB)
-#define AT_FACTS_MAX 16384 /* promises, ends, vouches of one message, each */
-#define AT_RUNS_MAX 65536  /* runs of entries in one reply */
+#define AT_FACTS_MAX 16384          /* promises, ends, vouches of one message, each */
+#define AT_RUNS_MAX 65536           /* runs of entries in one reply */
+#define AT_LOCAL_IDS_MAX (1u << 18) /* beyond it, entries of unknown tables wait for the catalog \
+                                     */
 
 /* --- the writer --- */
 #define AT_WRITER_QUEUE_MAX 65536

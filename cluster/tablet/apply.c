@@ -9,6 +9,10 @@
  * Rule 12 is asked again whenever a reply is taken up in another round: a CLOSE that was answered
  * in between must not be overtaken by what an earlier process of the sender said.
  *
+ * An entry may be ahead of the schema of another origin; then it gets a local id for a table that
+ * no catalog names yet. Where there are too many of these already it waits for the catalog instead,
+ * so that a faulty peer can't fill the memory with names.
+ *
  * The log keeps exactly what was applied, in a record of its own for each stretch. An entry of a
  * generation that is dead here has no effect, but is logged: others may need it. */
 
@@ -26,12 +30,20 @@ static enum at_code apply_operation(struct writer *w,
                                     const struct at_entry *entry,
                                     struct at_member_id origin,
                                     bool *ret_discarded);
-static bool apply_row(struct writer *w, const struct at_operation *op, struct at_stamp stamp);
-static uint32_t known_table(struct writer *w, const struct at_operation *op);
-static uint32_t known_family(struct writer *w,
-                             const struct at_operation *op,
-                             uint32_t table_id,
-                             const struct at_mutation *m);
+static enum at_code apply_row(struct writer *w,
+                              const struct at_operation *op,
+                              struct at_stamp stamp,
+                              bool *ret_discarded);
+static enum at_code
+known_table(struct writer *w, const struct at_operation *op, uint32_t *ret_table_id);
+static enum at_code known_family(struct writer *w,
+                                 const struct at_operation *op,
+                                 uint32_t table_id,
+                                 const struct at_mutation *m,
+                                 uint32_t *ret_family_id);
+static enum at_code id_ahead(
+    struct writer *w, uint32_t parent, struct at_slice name, uint64_t generation, uint32_t *ret_id);
+static void too_many_ids(struct writer *w, const struct at_run *run);
 static void malformed(struct writer *w, const struct at_run *run, uint64_t seq);
 static void finish(struct writer *w, bool dropped);
 static bool room_left(const struct writer *w);
@@ -166,16 +178,19 @@ static bool apply_run(struct writer *w, const struct at_run *run)
     }
 }
 
-/* False: malformed, and nothing was done. */
+/* False: it was not applied, and nothing of it is to be seen. */
 static bool apply_entry(struct writer *w, const struct at_run *run, const struct at_entry *entry)
 {
     struct at_apply *apply = w->applying.apply;
     bool discarded = false;
 
-    if (apply_operation(w, entry, run->origin, &discarded) != AT_OK) {
+    enum at_code code = apply_operation(w, entry, run->origin, &discarded);
+    if (code == AT_RESOURCE_EXHAUSTED)
+        too_many_ids(w, run);
+    else if (code != AT_OK)
         malformed(w, run, entry->seq);
+    if (code != AT_OK)
         return false;
-    }
     log_entry(w, run, entry);
     w->round.foreign = true;
     w->round.operations++;
@@ -224,36 +239,40 @@ static enum at_code apply_operation(struct writer *w,
     case AT_OPERATION_ROW:
         if (op.mutation_count > entry->ticks)
             return AT_INVALID_ARGUMENT;
-        *ret_discarded = apply_row(w, &op, stamp);
-        return AT_OK;
+        return apply_row(w, &op, stamp, ret_discarded);
     case AT_OPERATION_CATALOG:
         return writer_apply_catalog(w, op.records, op.record_count, NULL);
     case AT_OPERATION_DROP_RANGE:
         break;
     }
-    uint32_t table_id = known_table(w, &op);
+    uint32_t table_id = 0;
+    AT_TRY(known_table(w, &op, &table_id));
     *ret_discarded = table_id == 0;
     if (table_id != 0)
         writer_note_drop(w, table_id, (struct at_dropped_range){op.row, stamp});
     return AT_OK;
 }
 
-/* True when some of it was of a dead generation. */
-static bool apply_row(struct writer *w, const struct at_operation *op, struct at_stamp stamp)
+/* *ret_discarded: some of it was of a dead generation. */
+static enum at_code apply_row(struct writer *w,
+                              const struct at_operation *op,
+                              struct at_stamp stamp,
+                              bool *ret_discarded)
 {
-    uint32_t table_id = known_table(w, op);
-    bool discarded = false;
+    uint32_t table_id = 0;
 
+    AT_TRY(known_table(w, op, &table_id));
+    *ret_discarded = table_id == 0;
     if (table_id == 0)
-        return true;
+        return AT_OK;
     row_reserve_ids(w, op->mutation_count);
     for (uint32_t i = 0; i < op->mutation_count; i++) {
         const struct at_mutation *m = &op->mutations[i];
         w->family_ids[i] = 0;
         if (m->kind == AT_MUTATION_DELETE_ROW)
             continue;
-        w->family_ids[i] = known_family(w, op, table_id, m);
-        discarded = discarded || w->family_ids[i] == 0;
+        AT_TRY(known_family(w, op, table_id, m, &w->family_ids[i]));
+        *ret_discarded = *ret_discarded || w->family_ids[i] == 0;
     }
     struct row_op put = {
         .table_id = table_id,
@@ -266,38 +285,63 @@ static bool apply_row(struct writer *w, const struct at_operation *op, struct at
     if (op->has_token)
         token_note(w, op->token, stamp.hlc);
     round_touch(w, table_id, op->row);
-    return discarded;
+    return AT_OK;
 }
 
 /* The id of the operation's table, made when its generation is not known yet; 0 when it is dead. */
-static uint32_t known_table(struct writer *w, const struct at_operation *op)
+static enum at_code
+known_table(struct writer *w, const struct at_operation *op, uint32_t *ret_table_id)
 {
     const struct at_table *table = at_catalog_table(w->schema->catalog, op->table);
 
+    *ret_table_id = 0;
     if (table != NULL && table->generation == op->table_generation)
-        return table->id;
-    if (at_catalog_table_counter(w->schema->catalog, op->table) > op->table_generation)
-        return 0;
-    return writer_table_id(w, op->table, op->table_generation);
+        *ret_table_id = table->id;
+    else if (at_catalog_table_counter(w->schema->catalog, op->table) <= op->table_generation)
+        return id_ahead(w, 0, op->table, op->table_generation, ret_table_id);
+    return AT_OK;
 }
 
-static uint32_t known_family(struct writer *w,
-                             const struct at_operation *op,
-                             uint32_t table_id,
-                             const struct at_mutation *m)
+static enum at_code known_family(struct writer *w,
+                                 const struct at_operation *op,
+                                 uint32_t table_id,
+                                 const struct at_mutation *m,
+                                 uint32_t *ret_family_id)
 {
     const struct at_catalog *c = w->schema->catalog;
     const struct at_table *table = at_catalog_table(c, op->table);
     const struct at_family *family = NULL;
 
+    *ret_family_id = 0;
     if (table != NULL && table->id == table_id)
         family = at_table_family(table, m->family);
     if (family != NULL && family->generation == m->family_generation)
-        return family->id;
-    if (at_catalog_family_counter(c, op->table, op->table_generation, m->family) >
-        m->family_generation)
-        return 0;
-    return writer_family_id(w, table_id, m->family, m->family_generation);
+        *ret_family_id = family->id;
+    else if (at_catalog_family_counter(c, op->table, op->table_generation, m->family) <=
+             m->family_generation)
+        return id_ahead(w, table_id, m->family, m->family_generation, ret_family_id);
+    return AT_OK;
+}
+
+static enum at_code id_ahead(
+    struct writer *w, uint32_t parent, struct at_slice name, uint64_t generation, uint32_t *ret_id)
+{
+    *ret_id = at_local_ids_find(&w->ids, parent, name, generation);
+    if (*ret_id != 0)
+        return AT_OK;
+    if (w->ids.count >= AT_LOCAL_IDS_MAX)
+        return AT_RESOURCE_EXHAUSTED;
+    *ret_id = parent == 0 ? writer_table_id(w, name, generation)
+                          : writer_family_id(w, parent, name, generation);
+    return AT_OK;
+}
+
+static void too_many_ids(struct writer *w, const struct at_run *run)
+{
+    at_log(AT_LOG_ERROR,
+           "an entry of a table that is not in the catalog waits for it: there are too many",
+           AT_KV_U64("from", w->applying.apply->message.u.reply.from.v),
+           AT_KV_U64("origin", run->origin.v));
 }
 
 static void malformed(struct writer *w, const struct at_run *run, uint64_t seq)

@@ -3,6 +3,9 @@
 #include "support/store_fixture.h"
 
 #include "base/prng.h"
+#include "cluster/tablet/writer.h"
+
+#include <stdio.h>
 
 /* Stores of one instance that exchange their logs by hand: whatever the order, the same rows. */
 
@@ -382,7 +385,8 @@ static void what_all_have_durably_leaves_the_log(void **state)
         fx_acknowledge(&w->a, &w->c);
         usleep(100000);
         at_buf_clear(&out);
-        rc = at_store_read_log(w->a.store, first, 23, AT_MIB, &out, sizes, 64, &count, NULL);
+        const struct at_log_read what = {first, 23, AT_MIB, 64};
+        rc = at_store_read_log(w->a.store, &what, &out, sizes, &count, NULL);
     }
     assert_int_equal(rc, AT_NOT_FOUND);
     fx_view(&w->a, &view);
@@ -476,6 +480,45 @@ static void any_history_ends_in_equal_copies(void **state)
     }
 }
 
+/* Only what is ahead of the catalog waits: the rest goes on, and it does as well once it is known.
+ */
+static void data_ahead_of_its_schema_waits_when_there_is_too_much_of_it(void **state)
+{
+    struct world *w = *state;
+    struct at_local_ids *ids = &w->c.store->writer->ids;
+    struct at_vector skip = {0};
+    struct fx_reply *reply = at_alloc(sizeof(*reply));
+    char name[16];
+
+    fx_make_table(&w->a);
+    fx_pull(&w->b, &w->a, 1 << 20);
+    fx_pull(&w->c, &w->a, 1 << 20);
+    for (uint32_t i = 0; ids->count < AT_LOCAL_IDS_MAX; i++) { /* the writer is idle */
+        snprintf(name, sizeof(name), "x%u", i);
+        (void)at_local_ids_add(ids, 0, fx_s(name), 1);
+    }
+    assert_int_equal(fx_change(&w->a, "t", "h", NONE, true), AT_OK);
+    fx_pull(&w->b, &w->a, 1 << 20);
+    assert_int_equal(fx_set(&w->b, "r", "f", "q", 1000, "1"), AT_OK);
+    assert_int_equal(fx_set(&w->b, "r", "h", "q", 1000, "2"), AT_OK);
+    at_vector_init(&skip);
+    assert_true(at_vector_raise(&skip, (struct at_position){{1}, 1, 1000}));
+    fx_reply_make(reply, &w->b, &skip, 1 << 20);
+    for (int i = 0; i < 2; i++) {
+        fx_reply_give(reply, &w->c);
+        assert_int_equal(reply->apply.apply.applied_count, i == 0 ? 1 : 0);
+    }
+    assert_int_equal(ids->count, AT_LOCAL_IDS_MAX);
+    fx_expect_rows(&w->c, "t", "r: f:q@1000=1|");
+    fx_pull(&w->c, &w->a, 1 << 20);
+    fx_reply_give(reply, &w->c);
+    assert_int_equal(reply->apply.apply.applied_count, 1);
+    fx_expect_rows(&w->c, "t", "r: f:q@1000=1 h:q@1000=2|");
+    fx_reply_free(reply);
+    at_free(reply);
+    at_vector_deinit(&skip);
+}
+
 int main(void)
 {
 #define APPLY_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -484,6 +527,7 @@ int main(void)
         APPLY_TEST(everything_is_there_after_the_appliers_restart),
         APPLY_TEST(a_repeated_reply_changes_nothing),
         APPLY_TEST(data_ahead_of_its_schema_is_kept_invisible),
+        APPLY_TEST(data_ahead_of_its_schema_waits_when_there_is_too_much_of_it),
         APPLY_TEST(a_table_that_is_not_known_at_all_is_kept_invisible),
         APPLY_TEST(a_row_delete_covers_families_it_does_not_know),
         APPLY_TEST(values_of_the_losing_type_are_kept_and_hidden),
