@@ -1,6 +1,9 @@
 /* serve.c: `atoll cluster` and `atoll router`: the processes that `atoll up` starts. */
 #include <argp.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 
 #include "base/limits.h"
 #include "base/log.h"
@@ -57,6 +60,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         "loops", OPT_LOOPS, "N", 0, "network threads", 0                                      \
     }
 
+/* Clients, peers and the tables of the database share the descriptors: as many as are allowed. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        at_log(AT_LOG_WARN, "the limit of open files stays as it is",
+               AT_KV_STR("error", strerrordesc_np(errno)));
+}
+
 static enum at_code load(const struct serve_options *o,
                          struct at_arena *arena,
                          struct at_instance_config *instance,
@@ -90,6 +106,7 @@ int at_command_cluster(int argc, char **argv)
     struct at_instance_config instance;
     at_arena_init(&arena, 16 * AT_KIB);
     at_log_setup(o.cluster, AT_LOG_INFO);
+    raise_descriptor_limit();
     int status = 1;
     if (load(&o, &arena, &instance, "cluster") == AT_OK) {
         struct at_cluster_options options = {.instance = &instance,
@@ -115,6 +132,7 @@ int at_command_router(int argc, char **argv)
     struct at_instance_config instance;
     at_arena_init(&arena, 16 * AT_KIB);
     at_log_setup("router", AT_LOG_INFO);
+    raise_descriptor_limit();
     int status = 1;
     if (load(&o, &arena, &instance, "router") == AT_OK) {
         struct at_router_config config = {

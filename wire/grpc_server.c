@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -43,6 +44,17 @@ static void on_acceptable(uv_poll_t *poll, int status, int events);
 static void on_listen_again(uv_timer_t *timer);
 static void on_all_drained(struct at_task *task);
 
+/* Half of the descriptors are left to all else: a flood of connections must not keep the database
+ * from opening its files. */
+static uint32_t conn_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / 2 >= AT_GRPC_CONNECTIONS_MAX)
+        return AT_GRPC_CONNECTIONS_MAX;
+    return (uint32_t)(limit.rlim_cur / 2);
+}
+
 static uint16_t port_of(int fd)
 {
     union address address;
@@ -66,6 +78,7 @@ enum at_code at_grpc_server_open(const struct at_grpc_server_config *config,
     server->listen_fd = fd;
     server->port = port_of(fd);
     server->drained_task.run = on_all_drained;
+    server->conn_count_max = conn_limit();
     index_methods(server);
     make_session_template(server);
     server->home_count = config->loop_count;
@@ -211,7 +224,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
         if (fd < 0)
             return; /* none waits, or it has gone already */
         if (atomic_fetch_add_explicit(&server->conn_count, 1, memory_order_relaxed) >=
-            AT_GRPC_CONNECTIONS_MAX) {
+            server->conn_count_max) {
             atomic_fetch_sub_explicit(&server->conn_count, 1, memory_order_relaxed);
             (void)close(fd);
             continue;

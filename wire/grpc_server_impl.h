@@ -143,6 +143,7 @@ struct at_grpc_server {
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
     atomic_uint conn_count;
+    uint32_t conn_count_max;
     atomic_size_t request_bytes; /* held by all calls, with or without a connection */
     atomic_uint undrained_count;
     atomic_bool drain_begun;

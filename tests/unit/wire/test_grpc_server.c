@@ -1,4 +1,6 @@
 /* The server against clients that break the rules. */
+#include <sys/resource.h>
+
 #include "base/bytes.h"
 #include "support/grpc_fixture.h"
 #include "support/h2_raw.h"
@@ -249,6 +251,33 @@ static void a_taken_port_is_unavailable_and_named(void **state)
     assert_null(server);
 }
 
+/* The limit is of the process: half of it stays for files. */
+static void connections_leave_descriptors_for_all_else(void **state)
+{
+    enum { LIMIT = 200, COUNT = 150 };
+    struct rlimit before;
+    int fds[COUNT];
+    int cut = 0;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct rlimit low = {LIMIT, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    fixture_up(&fixture, 1);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0); /* for this side of the connections */
+    for (int i = 0; i < COUNT; i++)
+        fds[i] = h2_raw_dial(at_grpc_server_port(fixture.server));
+    for (int i = 0; i < COUNT; i++) {
+        char byte;
+        struct pollfd p = {.fd = fds[i], .events = POLLIN};
+        (void)poll(&p, 1, 2000); /* served ones begin with SETTINGS */
+        cut += recv(fds[i], &byte, 1, MSG_DONTWAIT) <= 0;
+    }
+    for (int i = 0; i < COUNT; i++)
+        (void)close(fds[i]);
+    assert_in_range(cut, COUNT - LIMIT / 2, COUNT - LIMIT / 2 + 2);
+    fixture_down(&fixture);
+}
+
 static void answers_that_wait_share_the_memory(void **state)
 {
     static const struct {
@@ -328,6 +357,7 @@ int main(void)
         WITH_SERVER(resetting_fast_ends_the_connection_not_the_server),
         WITH_SERVER(bytes_that_are_not_http2_close_the_connection),
         WITH_SERVER(a_taken_port_is_unavailable_and_named),
+        cmocka_unit_test(connections_leave_descriptors_for_all_else),
         cmocka_unit_test(answers_that_wait_share_the_memory),
         WITH_SERVER(large_requests_beyond_the_server_s_limit_are_told_to_try_again),
         WITH_SERVER(a_request_of_a_lost_connection_is_counted_until_its_handler_ends),
