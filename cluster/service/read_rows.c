@@ -212,12 +212,11 @@ static void sink_row_end(void *ctx)
 }
 
 /* Does a step of the read, and says what came out. */
-static enum at_code step(struct read_rows *r, bool *ret_done, struct at_error *reterr)
+static enum at_code
+step(struct read_rows *r, size_t step_bytes, bool *ret_done, struct at_error *reterr)
 {
     const struct at_read_sink sink = {r, sink_row, sink_cell, sink_row_end};
     uint64_t rows_before = r->chunker.row_count;
-
-    size_t step_bytes = at_grpc_call_share_bytes(r->call, STEP_BYTES);
 
     AT_TRY(at_read_step(r->read, &sink, step_bytes, ret_done, reterr));
     if (at_chunker_code(&r->chunker) != AT_OK)
@@ -233,16 +232,17 @@ static void run_step(struct read_rows *r)
     struct at_error error;
     bool done = false;
     size_t share_bytes = at_grpc_call_share_bytes(r->call, PENDING_BYTES_MAX);
+    size_t step_bytes = share_bytes / 2 < STEP_BYTES ? share_bytes / 2 : STEP_BYTES;
 
     if (at_grpc_call_cancelled(r->call)) {
         end_read(r, NULL);
-    } else if (step(r, &done, &error) != AT_OK) {
+    } else if (step(r, step_bytes, &done, &error) != AT_OK) {
         end_read(r, &error);
     } else if (done) {
         if (r->full_stats)
             send_stats(r);
         end_read(r, NULL);
-    } else if (at_grpc_call_pending_bytes(r->call) >= share_bytes) {
+    } else if (at_grpc_call_pending_bytes(r->call) + step_bytes > share_bytes) {
         r->state = READ_WAITING;
         at_grpc_call_on_writable(r->call, share_bytes / 4, on_writable, r);
     } else {
