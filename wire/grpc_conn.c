@@ -3,7 +3,8 @@
  * Abuse is bounded by nghttp2's own limits (queued ACKs, settings, resets per second) and by
  * call_count: a stream that the client reset still counts while its handler works, so resetting
  * fast does not buy more work than AT_GRPC_STREAMS_MAX. Who goes on opening refused streams is
- * told to calm down, and cut off.
+ * told to calm down, and cut off. Who connects and does not begin to speak HTTP/2 is cut off soon,
+ * so that connections which cost their client nothing do not use up the server's.
  *
  * Drain: a first GOAWAY says "open no more" without closing anything, and a PING. When its answer
  * comes, all streams opened before are known, and the final GOAWAY names the last one. */
@@ -14,6 +15,7 @@
 
 #define STREAM_WINDOW_BYTES ((uint32_t)1024 * 1024)
 #define CONNECTION_WINDOW_BYTES (64 * 1024 * 1024)
+#define HELLO_NS (5 * AT_S_NS)
 #define REFUSED_MAX 20000 /* streams over the limit, until the connection is cut */
 
 static const uint8_t DRAIN_PING[8] = {'a', 't', 'd', 'r', 'a', 'i', 'n', 0};
@@ -21,6 +23,13 @@ static const uint8_t DRAIN_PING[8] = {'a', 't', 'd', 'r', 'a', 'i', 'n', 0};
 static struct at_grpc_conn *of_h2(struct at_h2_conn *h2)
 {
     return (struct at_grpc_conn *)((char *)h2 - offsetof(struct at_grpc_conn, h2));
+}
+
+static void on_no_hello(struct at_alarm *alarm)
+{
+    struct at_grpc_conn *conn =
+        (struct at_grpc_conn *)((char *)alarm - offsetof(struct at_grpc_conn, hello));
+    at_h2_conn_fail(&conn->h2);
 }
 
 bool at_grpc_conn_start(struct at_grpc_conn *conn)
@@ -42,6 +51,8 @@ bool at_grpc_conn_start(struct at_grpc_conn *conn)
         nghttp2_session_del(session);
         return false;
     }
+    conn->hello.ring = on_no_hello;
+    at_alarms_set(&conn->home->alarms, &conn->hello, at_loop_now_ns(conn->home->loop) + HELLO_NS);
     at_h2_conn_start(&conn->h2, session);
     return true;
 }
@@ -50,6 +61,7 @@ static void on_lost(struct at_h2_conn *h2)
 {
     struct at_grpc_conn *conn = of_h2(h2);
     conn->current = NULL;
+    at_alarms_clear(&conn->home->alarms, &conn->hello);
     while (conn->calls)
         at_grpc_call_conn_lost(conn->calls);
     conn->call_count = 0;
@@ -174,6 +186,8 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
 {
     (void)session;
     struct at_grpc_conn *conn = user_data;
+    if (frame->hd.type == NGHTTP2_SETTINGS)
+        at_alarms_clear(&conn->home->alarms, &conn->hello);
     if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) &&
         memcmp(frame->ping.opaque_data, DRAIN_PING, sizeof(DRAIN_PING)) == 0 &&
         conn->home->draining && !conn->goaway_sent)

@@ -110,6 +110,7 @@ struct at_grpc_conn {
     struct at_grpc_call *current; /* of the frame that is coming in */
     size_t held_bytes;            /* request bytes of its calls */
     bool goaway_sent;             /* the final one */
+    struct at_alarm hello;        /* until the client's SETTINGS have come */
 };
 
 struct at_grpc_home {

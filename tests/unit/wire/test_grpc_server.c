@@ -233,6 +233,30 @@ static void bytes_that_are_not_http2_close_the_connection(void **state)
     assert_string_equal(h2_raw_at(&raw, id)->grpc_status, "0");
 }
 
+static void who_does_not_begin_to_speak_is_cut_off_and_who_is_silent_later_is_not(void **state)
+{
+    static const char PART[] = "PRI * HTTP/2.0\r\n";
+    struct at_slice body = BYTES(HELLO);
+    int fds[2];
+    char buf[512];
+    (void)state;
+    (void)h2_raw_step(&raw, 0);
+    for (int i = 0; i < 2; i++)
+        fds[i] = h2_raw_dial(at_grpc_server_port(fixture.server));
+    assert_int_equal(send(fds[1], PART, strlen(PART), MSG_NOSIGNAL), strlen(PART));
+    for (int i = 0; i < 2; i++) {
+        struct pollfd p = {.fd = fds[i], .events = POLLIN};
+        ssize_t n = 1;
+        while (n > 0 && poll(&p, 1, 8000) == 1)
+            n = recv(fds[i], buf, sizeof(buf), 0);
+        assert_true(n <= 0);
+        (void)close(fds[i]);
+    }
+    int32_t id = h2_raw_submit(&raw, &(struct h2_raw_request){0}, &body);
+    h2_raw_wait_closed(&raw, id);
+    assert_string_equal(h2_raw_at(&raw, id)->grpc_status, "0");
+}
+
 static void a_taken_port_is_unavailable_and_named(void **state)
 {
     (void)state;
@@ -356,6 +380,7 @@ int main(void)
         WITH_SERVER(streams_beyond_the_limit_are_refused),
         WITH_SERVER(resetting_fast_ends_the_connection_not_the_server),
         WITH_SERVER(bytes_that_are_not_http2_close_the_connection),
+        WITH_SERVER(who_does_not_begin_to_speak_is_cut_off_and_who_is_silent_later_is_not),
         WITH_SERVER(a_taken_port_is_unavailable_and_named),
         cmocka_unit_test(connections_leave_descriptors_for_all_else),
         cmocka_unit_test(answers_that_wait_share_the_memory),
