@@ -10,12 +10,10 @@
 
 #define BODY_BYTES_MAX (4 * AT_MIB)
 
-enum phase { READING, WAITING, DONE };
-
 struct rest_request {
     struct at_rest_call call;
     struct MHD_Connection *connection;
-    enum phase phase;
+    bool done; /* the answer of the REST side is there */
     struct at_buf body;
     bool too_large;
 };
@@ -26,14 +24,14 @@ struct params {
     bool too_many;
 };
 
-static void begin(struct rest_request *r, const struct at_http_event *event);
+static bool begin(struct rest_request *r, const struct at_http_event *event);
 
 static void on_done(struct at_rest_call *call)
 {
     struct rest_request *r =
         (struct rest_request *)(void *)((char *)call - offsetof(struct rest_request, call));
     struct MHD_Connection *connection = r->connection;
-    r->phase = DONE;
+    r->done = true;
     MHD_resume_connection(connection);
 }
 
@@ -61,11 +59,9 @@ enum MHD_Result at_http_rest_request(struct at_http *http, const struct at_http_
         *event->upload_size = 0;
         return MHD_YES;
     }
-    if (r->phase == READING)
-        begin(r, event);
-    else if (r->phase == DONE)
+    if (r->done)
         return answer(r);
-    return r->phase == READING ? answer(r) : MHD_YES;
+    return begin(r, event) ? MHD_YES : answer(r);
 }
 
 void at_http_rest_completed(void **state)
@@ -96,8 +92,8 @@ static enum MHD_Result take_param(void *ctx,
     return MHD_YES;
 }
 
-/* Stays READING when the answer is there already. */
-static void begin(struct rest_request *r, const struct at_http_event *event)
+/* False when the answer is there already. When it returns true, `r` is the REST side's. */
+static bool begin(struct rest_request *r, const struct at_http_event *event)
 {
     struct params params = {0};
     struct at_error error;
@@ -112,11 +108,11 @@ static void begin(struct rest_request *r, const struct at_http_event *event)
         (void)at_fail(&error, AT_INVALID_ARGUMENT, "The %s too large",
                       r->too_large ? "request body is" : "query is");
         at_rest_call_refuse(&r->call, &error);
-        return;
+        return false;
     }
     if (!at_rest_call_prepare(&r->call, &input))
-        return;
-    r->phase = WAITING;
+        return false;
     MHD_suspend_connection(r->connection);
     at_rest_call_start(&r->call);
+    return true;
 }

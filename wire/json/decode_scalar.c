@@ -82,9 +82,9 @@ static bool read_real(const json_t *value, double *ret)
         *ret = -INFINITY;
     else {
         char *end;
-        bool decimal =
-            strspn(text, "+-.eE0123456789") == strlen(text) && strchr("+.eE", *text) == NULL;
-        *ret = decimal ? strtod(text, &end) : NAN;
+        if (strspn(text, "+-.eE0123456789") != strlen(text) || strchr("+.eE", *text))
+            return false;
+        *ret = strtod(text, &end);
         return isfinite(*ret) && *end == '\0';
     }
     return true;

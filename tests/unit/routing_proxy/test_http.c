@@ -1,6 +1,9 @@
 /* The HTTP port: health for probes, status for people. */
 #include "routing/proxy/http.h"
 
+#include <poll.h>
+#include <pthread.h>
+
 #include "http_get.h"
 
 static struct at_cluster_config clusters[] = {{.id = "c1", .zone = "z1"}};
@@ -74,6 +77,39 @@ static void administration_is_answered_in_json(void **state)
     assert_non_null(strstr(text, "application/json"));
 }
 
+static void *get_instances(void *arg)
+{
+    (void)arg;
+    (void)get("/v2/projects/p/instances");
+    return NULL;
+}
+
+/* The gRPC port is a socket that nobody accepts from: the request waits, other pages do not, and
+ * the stop does not wait for it. */
+static void requests_under_way_hold_nothing_up(void **state)
+{
+    (void)state;
+    char page[65536];
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    at_http_stop(&http);
+    board.grpc_port = ntohs(address.sin_port);
+    struct at_error error;
+    assert_int_equal(at_http_start(&board, 0, &http, &error), AT_OK);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, get_instances, NULL), 0);
+    struct pollfd incoming = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&incoming, 1, 20000), 1); /* the request is on its way */
+    assert_int_equal(http_request(at_http_port(http), "GET", "/status", page, sizeof(page)), 200);
+    at_http_stop(&http);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    (void)close(fd);
+}
+
 static void a_port_in_use_is_named(void **state)
 {
     (void)state;
@@ -90,8 +126,11 @@ static void a_port_in_use_is_named(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(health_follows_serving), CASE(status_is_json), CASE(the_rest_is_refused),
-        CASE(administration_is_answered_in_json), CASE(a_port_in_use_is_named)};
+    const struct CMUnitTest tests[] = {CASE(health_follows_serving),
+                                       CASE(status_is_json),
+                                       CASE(the_rest_is_refused),
+                                       CASE(administration_is_answered_in_json),
+                                       CASE(requests_under_way_hold_nothing_up),
+                                       CASE(a_port_in_use_is_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
