@@ -44,24 +44,23 @@ static void take_all(struct at_profile *to, const struct at_profile *from);
 
 enum at_code at_profile_merge(const struct at_profile *old,
                               const struct at_profile *change,
-                              const struct at_slice *paths,
-                              uint32_t path_count,
+                              struct at_profile_mask mask,
                               struct at_arena *arena,
                               struct at_profile *ret_profile,
                               struct at_error *reterr)
 {
     struct at_profile merged = *old;
-    for (uint32_t i = 0; i < path_count; i++) {
+    for (uint32_t i = 0; i < mask.count; i++) {
         size_t k = 0;
-        while (k < sizeof(PATHS) / sizeof(PATHS[0]) && !path_matches(paths[i], PATHS[k].path))
+        while (k < sizeof(PATHS) / sizeof(PATHS[0]) && !path_matches(mask.paths[i], PATHS[k].path))
             k++;
         if (k == sizeof(PATHS) / sizeof(PATHS[0]))
             return at_fail(reterr, AT_INVALID_ARGUMENT,
                            "Error in field 'update_mask' : unknown path '%.*s'",
-                           AT_SLICE_ARG(paths[i]));
+                           AT_SLICE_ARG(mask.paths[i]));
         take(&merged, change, PATHS[k].part);
     }
-    if (path_count == 0)
+    if (mask.count == 0)
         take_all(&merged, change);
 
     /* The two sources may be freed before the result: copy what it borrows. */

@@ -58,14 +58,18 @@ AT_MUST_USE enum at_code at_profile_check(const struct at_profile *p,
                                           uint32_t cluster_count,
                                           struct at_error *reterr);
 
-/* at_profile_merge puts the fields of `change` that `paths` name into a copy of `old`. No paths:
+/* An update mask. */
+struct at_profile_mask {
+    const struct at_slice *paths;
+    uint32_t count;
+};
+/* at_profile_merge puts the fields of `change` that the mask names into a copy of `old`. No paths:
  * all fields. Paths come in snake_case or camelCase, with sub-fields
  * ("singleClusterRouting.clusterId"); a path of the other routing branch switches to it.
  * INVALID_ARGUMENT for an unknown path. */
 AT_MUST_USE enum at_code at_profile_merge(const struct at_profile *old,
                                           const struct at_profile *change,
-                                          const struct at_slice *paths,
-                                          uint32_t path_count,
+                                          struct at_profile_mask mask,
                                           struct at_arena *arena,
                                           struct at_profile *ret_profile,
                                           struct at_error *reterr);

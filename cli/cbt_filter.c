@@ -58,7 +58,7 @@ static row_filter *chain(const struct at_cbt_filters *f)
     filter->chain = AT_PROTO_NEW(f->arena, google__bigtable__v2__row_filter__chain);
     filter->chain->n_filters = f->count;
     filter->chain->filters = AT_ARENA_ARRAY(f->arena, row_filter *, f->count);
-    memcpy(filter->chain->filters, f->list, f->count * sizeof(*f->list));
+    memcpy(filter->chain->filters, f->list, f->count * sizeof(row_filter *));
     return filter;
 }
 

@@ -108,6 +108,8 @@ static enum at_code parse_versions(struct parser *p, gc_rule *rule)
     return advance(p);
 }
 
+/* NOLINTBEGIN(misc-no-recursion): parse_term refuses more than AT_GC_POLICY_DEPTH_MAX brackets. */
+
 static enum at_code parse_term(struct parser *p, gc_rule **ret_rule)
 {
     struct at_slice t = p->token;
@@ -173,6 +175,8 @@ static enum at_code parse_expr(struct parser *p, gc_rule **ret_rule)
     return AT_OK;
 }
 
+/* NOLINTEND(misc-no-recursion) */
+
 enum at_code at_gc_policy_parse(const char *text,
                                 struct at_arena *arena,
                                 gc_rule **ret_rule,
@@ -201,10 +205,13 @@ static enum at_code print_age(const Google__Protobuf__Duration *age, struct at_b
         return at_buf_printf(out, "age() > %" PRId64 "h", seconds / 3600);
     if (age->nanos == 0 && seconds > 0 && seconds % 60 == 0)
         return at_buf_printf(out, "age() > %" PRId64 "m", seconds / 60);
-    return at_buf_printf(out, "age() > %.0f", (double)seconds * 1e6 + age->nanos / 1000);
+    int32_t micros = age->nanos / 1000;
+    return at_buf_printf(out, "age() > %.0f", (double)seconds * 1e6 + micros);
 }
 
 static enum at_code print_at_depth(const gc_rule *rule, struct at_buf *out, int depth);
+
+/* NOLINTBEGIN(misc-no-recursion): print_at_depth stops at 2 * AT_GC_POLICY_DEPTH_MAX. */
 
 static enum at_code
 print_list(gc_rule *const *rules, size_t count, const char *op, struct at_buf *out, int depth)
@@ -236,6 +243,8 @@ static enum at_code print_at_depth(const gc_rule *rule, struct at_buf *out, int 
         return AT_OK;
     }
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 enum at_code at_gc_policy_print(const gc_rule *rule, struct at_buf *out)
 {

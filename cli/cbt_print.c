@@ -101,12 +101,13 @@ void at_cbt_print_row(FILE *out, const struct at_client_row *row)
 {
     AT_CLEANUP(at_buf_deinit) struct at_buf text;
     AT_CLEANUP(at_free_ptr)
-    const struct at_row_cell **places = at_alloc(row->cell_count * sizeof(*places));
+    const struct at_row_cell **places =
+        at_alloc(row->cell_count * sizeof(const struct at_row_cell *));
     at_buf_init(&text, 5 * AT_ROW_READ_BYTES_MAX);
     for (size_t i = 0; i < row->cell_count; i++)
         places[i] = &row->cells[i];
     if (row->cell_count > 1)
-        qsort(places, row->cell_count, sizeof(*places), compare_places);
+        qsort(places, row->cell_count, sizeof(const struct at_row_cell *), compare_places);
     (void)fputs(RULE "\n", out);
     print_bytes(out, presentable(row->key, &text));
     (void)fputc('\n', out);

@@ -88,8 +88,8 @@ static int describe_table(struct at_cbt *cbt, const char *name)
         return at_cbt_failed("Getting table info", &error);
     Google__Bigtable__Admin__V2__Table *table = answer;
     if (table->n_column_families > 1)
-        qsort(table->column_families, table->n_column_families, sizeof(*table->column_families),
-              compare_families);
+        qsort(table->column_families, table->n_column_families,
+              sizeof(Google__Bigtable__Admin__V2__Table__ColumnFamiliesEntry *), compare_families);
     at_cbt_grid_begin(&grid, 3, TITLES, LINES);
     for (size_t i = 0; i < table->n_column_families; i++)
         add_family(cbt, &grid, table->column_families[i]);

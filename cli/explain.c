@@ -25,6 +25,7 @@ struct explain_options {
 
 enum { OPT_STATE = 256 };
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the signature is argp's. */
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct explain_options *o = state->input;

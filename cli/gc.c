@@ -19,6 +19,7 @@ struct gc_options {
 
 enum { OPT_STATE = 256 };
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the signature is argp's. */
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct gc_options *o = state->input;

@@ -22,6 +22,7 @@ static const struct argp_option OPTIONS[] = {
     {0},
 };
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the signature is argp's. */
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct operate_options *o = state->input;

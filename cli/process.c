@@ -16,8 +16,6 @@
 
 #define POLL_US 2000
 
-extern char **environ;
-
 static void last_line(const char *path, char line[160]);
 
 static uint64_t now_ms(void)

@@ -23,6 +23,7 @@ struct status_options {
 
 enum { OPT_STATE = 256, OPT_WATCH, OPT_JSON };
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the signature is argp's. */
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct status_options *o = state->input;

@@ -151,9 +151,8 @@ static int up(const struct up_options *o)
     const char *file = o->file ? o->file : default_file(&arena, o->state_dir);
     int status = 0;
     block_signals();
-    if (at_state_dir_create(&s, o->state_dir, file, o->grpc_port, o->http_port, &error) != AT_OK)
-        status = fail(&error);
-    else if (start_all(&s, &started, &error) != AT_OK)
+    if (at_state_dir_create(&s, o->state_dir, file, o->grpc_port, o->http_port, &error) != AT_OK ||
+        start_all(&s, &started, &error) != AT_OK)
         status = fail(&error);
     if (status == 0) {
         (void)close(s.lock_fd); /* other commands may act from here on */

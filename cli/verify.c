@@ -430,6 +430,7 @@ static int verify_all(struct verify *v)
 
 /* --- the command --- */
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the signature is argp's. */
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct verify_options *o = state->input;

@@ -65,17 +65,13 @@ static void port_view(void *ctx, struct at_replica_view *view)
 }
 
 static enum at_code port_read_log(void *ctx,
-                                  struct at_position first,
-                                  uint64_t last_seq,
-                                  size_t max_bytes,
+                                  const struct at_log_read *what,
                                   struct at_buf *out,
                                   uint32_t *sizes,
-                                  uint32_t sizes_max,
                                   uint32_t *ret_count,
                                   struct at_error *reterr)
 {
-    return at_store_read_log(ctx, first, last_seq, max_bytes, out, sizes, sizes_max, ret_count,
-                             reterr);
+    return at_store_read_log(ctx, what, out, sizes, ret_count, reterr);
 }
 
 static bool port_apply(void *ctx, struct at_apply *apply)

@@ -6,7 +6,9 @@
 #include "configs/diagnosis.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -16,6 +18,7 @@
 #define UNKNOWN_KEY "Unexpected key: "
 
 static void take_place(struct at_diagnosis *d, const char *line);
+static bool number_after(const char *line, const char *word, unsigned *ret_number);
 static void list_fields(const char *context, struct at_buf *out);
 
 void at_diagnosis_log(cyaml_log_t level, void *ctx, const char *format, va_list args)
@@ -38,14 +41,9 @@ void at_diagnosis_log(cyaml_log_t level, void *ctx, const char *format, va_list 
 static void take_place(struct at_diagnosis *d, const char *line)
 {
     static const char FIELD[] = "in mapping field '";
-    const char *place = strstr(line, "(line: ");
-    unsigned at_line = 0, at_column = 0;
-    if (!d->have_place && place &&
-        sscanf(place, "(line: %u, column: %u)", &at_line, &at_column) == 2) {
-        d->line = at_line;
-        d->column = at_column;
-        d->have_place = true;
-    }
+    if (!d->have_place)
+        d->have_place =
+            number_after(line, "(line: ", &d->line) && number_after(line, ", column: ", &d->column);
     const char *field = strstr(line, FIELD);
     if (!field || d->context[0] != '\0')
         return;
@@ -54,6 +52,20 @@ static void take_place(struct at_diagnosis *d, const char *line)
     (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(field, "'"), field);
     if (at_instance_schema_fields(name))
         (void)snprintf(d->context, sizeof(d->context), "%s", name);
+}
+
+static bool number_after(const char *line, const char *word, unsigned *ret_number)
+{
+    const char *at = strstr(line, word);
+    if (!at)
+        return false;
+    at += strlen(word);
+    char *end;
+    unsigned long number = strtoul(at, &end, 10);
+    if (end == at || number > UINT_MAX)
+        return false;
+    *ret_number = (unsigned)number;
+    return true;
 }
 
 enum at_code at_diagnosis_fail(const struct at_diagnosis *d,

@@ -19,7 +19,8 @@ struct at_diagnosis {
 };
 
 /* at_diagnosis_log is a cyaml_log_fn_t; ctx is the diagnosis. */
-void at_diagnosis_log(cyaml_log_t level, void *ctx, const char *format, va_list args);
+void at_diagnosis_log(cyaml_log_t level, void *ctx, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
 
 /* at_diagnosis_fail returns INVALID_ARGUMENT "PATH:LINE:COLUMN: reason", with the known fields when
  * the reason is an unknown one. `text` is the whole file. */

@@ -275,11 +275,13 @@ static enum at_code check_dir(const char *dir, struct at_error *reterr)
     if (d == NULL)
         return at_fail(reterr, AT_UNAVAILABLE, "can't read %s: %s", dir, strerrordesc_np(errno));
     enum at_code code = AT_OK;
+    /* NOLINTBEGIN(concurrency-mt-unsafe): the stream is this function's own. */
     for (const struct dirent *entry = readdir(d); entry != NULL && code == AT_OK;
          entry = readdir(d))
         if (is_data_file(entry->d_name))
             code = at_fail(reterr, AT_DATA_LOSS, "%s holds %s but no CURRENT file", dir,
                            entry->d_name);
+    /* NOLINTEND(concurrency-mt-unsafe) */
     closedir(d);
     return code;
 }

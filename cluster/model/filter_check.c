@@ -29,6 +29,8 @@ static enum at_code refuse(struct at_error *reterr, const char *field, const cha
     return at_fail(reterr, AT_INVALID_ARGUMENT, "Error in field '%s' : %s", field, reason);
 }
 
+/* NOLINTBEGIN(misc-no-recursion): check refuses what is deeper than AT_FILTER_DEPTH_MAX. */
+
 static enum at_code check_list(const struct at_filter_node *n,
                                uint32_t depth,
                                bool in_condition,
@@ -66,6 +68,8 @@ static enum at_code check_condition(const struct at_filter_node *n,
     }
     return AT_OK;
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 static enum at_code check_label(struct at_slice label, struct at_error *reterr)
 {
@@ -117,6 +121,7 @@ static enum at_code check_number(const struct at_filter_node *n, struct at_error
                   "argument must be > 0");
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): the depth is checked first. */
 static enum at_code check(const struct at_filter_node *n,
                           uint32_t depth,
                           bool in_condition,

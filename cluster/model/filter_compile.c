@@ -64,6 +64,7 @@ static uint32_t add(struct at_filter *f, struct filter_step step)
 }
 
 /* contains tells whether a node of the kind is in the tree. */
+/* NOLINTNEXTLINE(misc-no-recursion): at_filter_check has bounded the depth of the tree. */
 static bool contains(const struct at_filter_node *n, enum at_filter_kind kind)
 {
     if (n == NULL)
@@ -78,6 +79,7 @@ static bool contains(const struct at_filter_node *n, enum at_filter_kind kind)
 }
 
 /* compile_part compiles children [from, to) of a chain. */
+/* NOLINTNEXTLINE(misc-no-recursion): at_filter_check has bounded the depth of the tree. */
 static enum at_code compile_part(struct at_filter *f,
                                  const struct at_filter_node *chain,
                                  uint32_t from,
@@ -129,6 +131,7 @@ compile_root(struct at_filter *f, const struct at_filter_node *root, struct at_e
     return head > 0 ? compile_part(f, root, 0, head, &f->entry, reterr) : AT_OK;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): at_filter_check has bounded the depth of the tree. */
 static enum at_code compile_interleave(struct at_filter *f,
                                        const struct at_filter_node *n,
                                        uint32_t next,
@@ -151,6 +154,7 @@ static enum at_code compile_interleave(struct at_filter *f,
     return AT_OK;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): at_filter_check has bounded the depth of the tree. */
 static enum at_code compile_condition(struct at_filter *f,
                                       const struct at_filter_node *n,
                                       uint32_t next,
@@ -213,6 +217,7 @@ static enum at_code compile_simple(struct at_filter *f,
     return AT_OK;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): at_filter_check has bounded the depth of the tree. */
 static enum at_code compile(struct at_filter *f,
                             const struct at_filter_node *n,
                             uint32_t next,

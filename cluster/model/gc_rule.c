@@ -76,6 +76,9 @@ parse_age(struct at_slice bytes, struct at_gc_rule *ret_rule, struct at_error *r
     return AT_OK;
 }
 
+/* NOLINTBEGIN(misc-no-recursion): parse refuses what is deeper than DEPTH_MAX, so that no rule is
+ * deeper. */
+
 /* parse_list reads an Intersection or a Union: both hold rules in field 1. */
 static enum at_code parse_list(struct at_slice bytes,
                                uint32_t depth,
@@ -194,6 +197,8 @@ static bool counts_versions(const struct at_gc_rule *rule)
     }
     return rule->kind == AT_GC_MAX_VERSIONS;
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 bool at_gc_rule_relaxes_age(const struct at_gc_rule *from, const struct at_gc_rule *to)
 {

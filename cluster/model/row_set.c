@@ -97,7 +97,7 @@ enum at_code at_row_set_add_range(struct at_row_set *set,
 
 static bool is_point(const struct at_row_range *r)
 {
-    return r->start.len > 0 && r->end.len == r->start.len + 1 && r->end.data[r->start.len] == 0 &&
+    return r->end.len > 1 && r->start.len == r->end.len - 1 && r->end.data[r->start.len] == 0 &&
            at_slice_has_prefix(r->end, r->start);
 }
 

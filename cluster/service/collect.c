@@ -38,7 +38,7 @@ void at_on_collect(struct at_grpc_call *call, void *ctx)
         code = at_store_collect(service->store, &c->collect);
         if (code == AT_OK)
             return;
-        code = at_fail(&error, code, "the collector takes no more requests now");
+        (void)at_fail(&error, code, "the collector takes no more requests now");
     }
     at_service_fail(service, call, &error);
 }

@@ -1,5 +1,7 @@
 #include "cluster/service/admin.h"
 
+#include "base/assert.h"
+
 /* The instance and its clusters, as its file has them: read only. */
 
 static Google__Bigtable__Admin__V2__Instance *instance_of(const struct at_service *service,
@@ -113,11 +115,12 @@ void at_on_get_cluster(struct at_grpc_call *call, void *ctx)
 
     if (!in)
         return;
-    if (find_cluster(service, in->name, &member, &error) != AT_OK)
+    if (find_cluster(service, in->name, &member, &error) != AT_OK) {
         at_service_fail(service, call, &error);
-    else
-        at_service_reply(service, call,
-                         &cluster_of(service, member, at_grpc_call_arena(call))->base);
+        return;
+    }
+    AT_ASSERT(member != NULL);
+    at_service_reply(service, call, &cluster_of(service, member, at_grpc_call_arena(call))->base);
 }
 
 void at_on_list_clusters(struct at_grpc_call *call, void *ctx)

@@ -219,7 +219,8 @@ static enum at_code decide_update(struct at_write_catalog *write,
         return no_profile(p, reterr);
     AT_TRY(at_profile_decode(record->fields, write->arena, &old, reterr));
     AT_TRY(check_etag(p, &old, reterr));
-    AT_TRY(at_profile_merge(&old, &p->wanted, p->paths, p->path_count, write->arena, &now, reterr));
+    const struct at_profile_mask mask = {p->paths, p->path_count};
+    AT_TRY(at_profile_merge(&old, &p->wanted, mask, write->arena, &now, reterr));
     return put_profile(p, catalog, &old, &now, reterr);
 }
 

@@ -11,8 +11,10 @@
 #include "google/bigtable/v2/request_stats.pb-c.h"
 
 /* A read runs on its loop in steps of about STEP_BYTES; the first one within the handler, so that a
- * look-up needs no second turn. Between steps other calls get their turn, and when too much waits
- * for the socket or the client's window the next step waits too:
+ * look-up needs no second turn, and shorter, since many requests may come in one turn. With many
+ * reads at a time the steps are shorter, too: all of them take one in each turn, and others wait.
+ * Between steps other calls get their turn, and when too much waits for the socket or the client's
+ * window the next step waits too:
  *
  *     STEPPING --more to do--> POSTED --task--> STEPPING
  *              --PENDING_BYTES_MAX reached--> WAITING --on_writable--> STEPPING
@@ -23,6 +25,8 @@
  * A call cancelled in POSTED ends when its task runs, in WAITING at once. */
 
 #define STEP_BYTES (256 * AT_KIB)
+#define STEP_BYTES_MIN (8 * AT_KIB)
+#define STEP_SHARE_DIVISOR 32 /* of what may wait of all answers: 8 MiB in a turn */
 #define PENDING_BYTES_MAX AT_MIB
 #define ROWS_PER_MARK 1000 /* rows without output between two last_scanned_row_key */
 #define LITERAL_FAMILIES_MAX 16
@@ -40,6 +44,7 @@ struct read_rows {
     struct at_filter *filter;
     struct at_read *read;
     struct at_chunker chunker;
+    bool begun; /* the first step was taken */
     bool full_stats;
     bool marks_known; /* whether `marks` was asked for */
     bool marks;       /* the client takes last_scanned_row_key */
@@ -227,12 +232,24 @@ step(struct read_rows *r, size_t step_bytes, bool *ret_done, struct at_error *re
     return AT_OK;
 }
 
+static size_t step_size(struct read_rows *r, size_t share_bytes)
+{
+    size_t bytes = at_grpc_call_share_bytes(r->call, SIZE_MAX) / STEP_SHARE_DIVISOR;
+
+    if (!r->begun && bytes > STEP_BYTES / 8)
+        bytes = STEP_BYTES / 8;
+    r->begun = true;
+    bytes = bytes < STEP_BYTES_MIN ? STEP_BYTES_MIN : bytes;
+    bytes = bytes > STEP_BYTES ? STEP_BYTES : bytes;
+    return bytes < share_bytes / 2 ? bytes : share_bytes / 2;
+}
+
 static void run_step(struct read_rows *r)
 {
     struct at_error error;
     bool done = false;
     size_t share_bytes = at_grpc_call_share_bytes(r->call, PENDING_BYTES_MAX);
-    size_t step_bytes = share_bytes / 2 < STEP_BYTES ? share_bytes / 2 : STEP_BYTES;
+    size_t step_bytes = step_size(r, share_bytes);
 
     if (at_grpc_call_cancelled(r->call)) {
         end_read(r, NULL);

@@ -134,12 +134,15 @@ static void on_updated(struct at_change *change)
     enum at_code code = table ? at_table_view_init(&view, service, arena, VIEW(SCHEMA_VIEW),
                                                    VIEW(SCHEMA_VIEW), &error)
                               : at_admin_no_table(service, update->id, &error);
-    if (code == AT_OK)
+    if (code == AT_OK) {
+        AT_ASSERT(table != NULL);
         code = at_table_view_render(&view, table, &out, &error);
+    }
     if (code != AT_OK) {
         at_service_fail(service, change->call, &error);
         return;
     }
+    AT_ASSERT(out != NULL);
     Google__Protobuf__Timestamp start = timestamp(update->start_ns);
     Google__Protobuf__Timestamp end = timestamp(at_clock_wall_ns(&service->clock));
     Google__Bigtable__Admin__V2__UpdateTableMetadata metadata =

@@ -67,8 +67,10 @@ void at_table_view_reply(struct at_change *change, struct at_slice table_id)
     enum at_code code = table ? at_table_view_init(&view, change->service, arena, VIEW(SCHEMA_VIEW),
                                                    VIEW(SCHEMA_VIEW), &error)
                               : at_admin_no_table(change->service, table_id, &error);
-    if (code == AT_OK)
+    if (code == AT_OK) {
+        AT_ASSERT(table != NULL);
         code = at_table_view_render(&view, table, &out, &error);
+    }
     if (code == AT_OK)
         at_service_reply(change->service, change->call, &out->base);
     else

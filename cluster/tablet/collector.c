@@ -153,6 +153,8 @@ static void *collector_main(void *ctx)
 
 /* --- what was asked for --- */
 
+/* NOLINTBEGIN(misc-no-recursion): see rest. */
+
 static void serve(struct at_collector *c, struct at_mail *list)
 {
     while (list != NULL) {
@@ -178,6 +180,8 @@ static void serve_one(struct at_collector *c, struct at_collect *collect)
     collect->sieved_count = at_engine_sieved_count(engine) - sieved;
     end_pass(p);
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 static void compact(struct at_collector *c, const struct pass *p)
 {
@@ -278,6 +282,8 @@ static void add_targets(struct pass *p, const struct at_table *table)
         p->targets[p->count++] = (struct target){table->id, table->families[i].id};
 }
 
+/* NOLINTBEGIN(misc-no-recursion): see rest. */
+
 static enum at_code run_pass(struct at_collector *c, struct pass *p, struct at_error *reterr)
 {
     for (uint32_t i = 0; i < p->count; i++) {
@@ -311,7 +317,8 @@ run_target(struct at_collector *c, struct pass *p, struct target target, struct 
     return AT_OK;
 }
 
-/* Meanwhile it serves what people ask for. */
+/* Meanwhile it serves what people ask for. Only the passes of rounds rest, and what serves is no
+ * round: rest is never within rest. */
 static void rest(struct at_collector *c, const struct pass *p, uint64_t worked_ns)
 {
     uint64_t rest_ms = worked_ns * REST_FACTOR / AT_MS_NS;
@@ -320,6 +327,8 @@ static void rest(struct at_collector *c, const struct pass *p, uint64_t worked_n
         rest_ms = 0;
     serve(c, at_mailbox_wait(&c->asked, (uint32_t)(rest_ms < REST_MS_MAX ? rest_ms : REST_MS_MAX)));
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 static enum at_code write_batch(struct at_collector *c, struct pass *p, struct at_error *reterr)
 {

@@ -6,6 +6,7 @@
 #define ATOLL_CLUSTER_TABLET_LOG_STORE_H
 
 #include "cluster/engine/engine.h"
+#include "replication/peer/peering.h"
 
 #define AT_LOG_KEY_BYTES 16
 
@@ -17,13 +18,7 @@ bool at_log_key_decode(struct at_slice key, struct at_position *ret_last);
 /* at_log_put puts a record that ends at `last` into the batch. */
 void at_log_put(struct at_batch *batch, struct at_position last, struct at_slice record);
 
-/* at_log_read: see at_store_read_log. */
-struct at_log_read {
-    struct at_position first;
-    uint64_t last_seq;
-    size_t max_bytes;
-    uint32_t sizes_max;
-};
+/* at_log_read: see read_log of at_peering_port. */
 AT_MUST_USE enum at_code at_log_read(struct at_engine *e,
                                      const struct at_log_read *what,
                                      struct at_buf *out,

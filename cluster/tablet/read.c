@@ -116,6 +116,7 @@ enum at_code at_read_step(struct at_read *read,
 {
     enum at_cursor_event event = AT_CURSOR_END;
 
+    AT_ASSERT(read != NULL);
     AT_ASSERT(sink != NULL);
     *ret_done = read->done;
     if (read->done)

@@ -123,18 +123,13 @@ void at_store_view(struct at_store *s, struct at_replica_view *view)
 }
 
 enum at_code at_store_read_log(struct at_store *s,
-                               struct at_position first,
-                               uint64_t last_seq,
-                               size_t max_bytes,
+                               const struct at_log_read *what,
                                struct at_buf *out,
                                uint32_t *sizes,
-                               uint32_t sizes_max,
                                uint32_t *ret_count,
                                struct at_error *reterr)
 {
-    struct at_log_read what = {first, last_seq, max_bytes, sizes_max};
-
-    return at_log_read(s->engine, &what, out, sizes, ret_count, reterr);
+    return at_log_read(s->engine, what, out, sizes, ret_count, reterr);
 }
 
 bool at_store_apply(struct at_store *s, struct at_apply *apply)

@@ -14,6 +14,7 @@
 
 struct at_store;
 struct at_apply;
+struct at_log_read;
 struct at_replica_call;
 
 struct at_store_config {
@@ -84,12 +85,9 @@ struct at_engine *at_store_engine(struct at_store *store);
 /* --- what replication needs (see peering.h: the functions of its port) --- */
 void at_store_view(struct at_store *store, struct at_replica_view *view);
 enum at_code at_store_read_log(struct at_store *store,
-                               struct at_position first,
-                               uint64_t last_seq,
-                               size_t max_bytes,
+                               const struct at_log_read *what,
                                struct at_buf *out,
                                uint32_t *sizes,
-                               uint32_t sizes_max,
                                uint32_t *ret_count,
                                struct at_error *reterr);
 bool at_store_apply(struct at_store *store, struct at_apply *apply);

@@ -1,5 +1,6 @@
 #include "cluster/tablet/writer.h"
 
+#include "base/assert.h"
 #include "cluster/tablet/read.h"
 
 /* CheckAndMutateRow: the predicate is read between commits, so nothing can come between the test
@@ -30,6 +31,7 @@ void write_check(struct writer *w, struct at_write_check *write)
         round_answer(w, &write->base, code);
         return;
     }
+    AT_ASSERT(table != NULL);
     if (!round_settle(w, table->id, write->row)) {
         round_refuse(w, &write->base);
         return;

@@ -29,6 +29,7 @@ void write_drop(struct writer *w, struct at_write_drop *write)
         round_answer(w, &write->base, code);
         return;
     }
+    AT_ASSERT(table != NULL);
     struct at_operation op = {
         .kind = AT_OPERATION_DROP_RANGE,
         .table = table->name,

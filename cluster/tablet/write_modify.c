@@ -81,6 +81,7 @@ void write_modify(struct writer *w, struct at_write_modify *write)
         round_answer(w, &write->base, code);
         return;
     }
+    AT_ASSERT(table != NULL);
     if (!round_settle(w, table->id, write->row)) {
         round_refuse(w, &write->base);
         return;
@@ -240,6 +241,7 @@ append(struct modify *m, struct column *c, struct at_slice bytes, struct at_erro
         return at_fail(reterr, AT_INVALID_ARGUMENT,
                        "Appending would make a value of %zu bytes, more than %zu",
                        c->len + bytes.len, (size_t)AT_VALUE_BYTES_MAX);
+    AT_ASSERT(c->value != NULL || c->len == 0);
     if (c->value == NULL || c->len + bytes.len > c->cap) {
         uint8_t *old = c->value;
         c->cap = c->len + bytes.len < 2 * c->len ? 2 * c->len : c->len + bytes.len;

@@ -173,9 +173,10 @@ static bool collect_part(struct at_peering *p,
 
     if (before >= max_bytes || h->run_count == RUNS_MAX)
         return before == 0 && h->run_count == 0; /* max_bytes 0 asks for positions only */
-    enum at_code code =
-        p->port.read_log(p->port.ctx, part.first, part.last_seq, max_bytes - before, records,
-                         p->donor.sizes + h->run_count, RUNS_MAX - h->run_count, &count, &error);
+    const struct at_log_read what = {part.first, part.last_seq, max_bytes - before,
+                                     RUNS_MAX - h->run_count};
+    enum at_code code = p->port.read_log(p->port.ctx, &what, records, p->donor.sizes + h->run_count,
+                                         &count, &error);
     if (code != AT_OK || count == 0) {
         records->len = before;
         if (code == AT_RESOURCE_EXHAUSTED && before > 0)

@@ -14,9 +14,9 @@
 struct at_peering;
 
 struct at_peer_address {
-    struct at_member_id member;
     const char *name; /* cluster id, for logs; copied */
     const char *host; /* copied */
+    struct at_member_id member;
     uint16_t port;
 };
 
@@ -42,21 +42,26 @@ struct at_replica_call {
     void (*done)(struct at_replica_call *call);
 };
 
+/* Which records to read: from the one that holds `first` to the one that holds `last_seq`. */
+struct at_log_read {
+    struct at_position first;
+    uint64_t last_seq;
+    size_t max_bytes;
+    uint32_t sizes_max;
+};
+
 struct at_peering_port {
     void *ctx;
     /* Copies the committed view. Any thread. */
     void (*view)(void *ctx, struct at_replica_view *view);
     /* read_log appends whole stored records of (origin, epoch) to `out`, the first being the one
-     * that holds `first_seq`, until `max_bytes` are passed or `last_seq` was reached; each is
+     * that holds `first`, until `max_bytes` are passed or `last_seq` was reached; each is
      * preceded by nothing and delimited through `sizes` (count in *ret_count, at most sizes_max).
-     * NOT_FOUND when the record of first_seq is no longer there. Any thread; may block on disk. */
+     * NOT_FOUND when the record of `first` is no longer there. Any thread; may block on disk. */
     enum at_code (*read_log)(void *ctx,
-                             struct at_position first,
-                             uint64_t last_seq,
-                             size_t max_bytes,
+                             const struct at_log_read *what,
                              struct at_buf *out,
                              uint32_t *sizes,
-                             uint32_t sizes_max,
                              uint32_t *ret_count,
                              struct at_error *reterr);
     /* Hand work to the writer. Any thread. False when it is shutting down. */

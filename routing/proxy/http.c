@@ -92,6 +92,7 @@ enum MHD_Result at_http_answer(struct MHD_Connection *connection,
     return result;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the signature is libmicrohttpd's. */
 static enum MHD_Result on_request(void *ctx,
                                   struct MHD_Connection *connection,
                                   const char *url,

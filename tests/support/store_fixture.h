@@ -395,13 +395,13 @@ fx_reply_make(struct fx_reply *r, struct fx *from, const struct at_vector *have,
     for (uint32_t i = 0; i < r->view.applied.count; i++) {
         struct at_position end = r->view.applied.items[i];
         uint64_t had = at_vector_get(have, end.origin, end.epoch);
-        struct at_position first = {end.origin, end.epoch, had + 1};
+        const struct at_log_read what = {
+            {end.origin, end.epoch, had + 1}, end.seq, bytes_max, FX_SIZES_MAX};
         uint32_t count = 0;
         size_t at = r->bytes.len;
         if (had >= end.seq)
             continue;
-        enum at_code rc = at_store_read_log(from->store, first, end.seq, bytes_max, &r->bytes,
-                                            sizes, FX_SIZES_MAX, &count, NULL);
+        enum at_code rc = at_store_read_log(from->store, &what, &r->bytes, sizes, &count, NULL);
         AT_ASSERT(rc == AT_OK);
         for (uint32_t n = 0; n < count; n++) {
             AT_ASSERT(reply->run_count < FX_RUNS_MAX);

@@ -19,7 +19,8 @@ static struct at_profile merge(struct at_arena *arena,
 {
     struct at_profile old = tx_on_c1();
     struct at_profile merged;
-    assert_int_equal(at_profile_merge(&old, change, paths, count, arena, &merged, NULL), AT_OK);
+    struct at_profile_mask mask = {paths, count};
+    assert_int_equal(at_profile_merge(&old, change, mask, arena, &merged, NULL), AT_OK);
     return merged;
 }
 
@@ -82,9 +83,11 @@ static void an_unknown_path_is_refused(void **state)
     struct at_profile merged;
     struct at_slice paths[] = {AT_LIT("descriptio"), AT_LIT("descriptions"), AT_LIT(""),
                                AT_LIT("single_cluster_routing.zone")};
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(at_profile_merge(&old, &old, &paths[i], 1, *state, &merged, NULL),
+    for (size_t i = 0; i < 4; i++) {
+        struct at_profile_mask mask = {&paths[i], 1};
+        assert_int_equal(at_profile_merge(&old, &old, mask, *state, &merged, NULL),
                          AT_INVALID_ARGUMENT);
+    }
 }
 
 static int set_up(void **state)

@@ -334,16 +334,14 @@ static bool fake_holds(const struct fake_record *r, struct at_position p)
 }
 
 static enum at_code fake_port_read_log(void *ctx,
-                                       struct at_position first,
-                                       uint64_t last_seq,
-                                       size_t max_bytes,
+                                       const struct at_log_read *what,
                                        struct at_buf *out,
                                        uint32_t *sizes,
-                                       uint32_t sizes_max,
                                        uint32_t *ret_count,
                                        struct at_error *reterr)
 {
     struct fake_member *m = ctx;
+    struct at_position first = what->first;
     size_t begin = out->len;
     uint32_t count = 0;
     enum at_code code = AT_OK;
@@ -351,7 +349,8 @@ static enum at_code fake_port_read_log(void *ctx,
     pthread_mutex_lock(&m->lock);
     for (uint32_t i = 0; i < m->disk.record_count && code == AT_OK; i++) {
         const struct fake_record *r = &m->disk.records[i];
-        if (count == sizes_max || first.seq > last_seq || out->len - begin >= max_bytes)
+        if (count == what->sizes_max || first.seq > what->last_seq ||
+            out->len - begin >= what->max_bytes)
             break;
         if (!fake_holds(r, first))
             continue;
