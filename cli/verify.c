@@ -117,6 +117,7 @@ static enum at_code ask(void *ctx,
     request.now_micros = v->now_micros;
     AT_TRY(call(side, &METHOD, &request, arena, &answer, reterr));
 
+    AT_ASSERT(answer != NULL);
     const Atoll__V1__RangeDigestsResponse *r = answer;
     if (r->schema_digest.len != sizeof(side->schema) || r->n_pieces > AT_HUNT_PIECES_MAX)
         return at_fail(reterr, AT_DATA_LOSS, "%s: an answer is malformed", side->id);
@@ -387,6 +388,7 @@ add_tables(struct side *side, const char ***names, size_t *count, struct at_erro
     for (;;) {
         void *answer = NULL;
         AT_TRY(call(side, &METHOD, &request, &side->cbt.arena, &answer, reterr));
+        AT_ASSERT(answer != NULL);
         Google__Bigtable__Admin__V2__ListTablesResponse *page = answer;
         *names = at_realloc(*names, (*count + page->n_tables + 1) * sizeof(**names));
         for (size_t i = 0; i < page->n_tables; i++) {
