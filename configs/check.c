@@ -19,6 +19,7 @@ struct checking {
 
 static enum at_code check_names(const struct checking *c);
 static enum at_code check_clusters(const struct checking *c);
+static enum at_code check_members(const struct checking *c);
 static enum at_code check_ports(const struct checking *c);
 static enum at_code check_profiles(const struct checking *c);
 static enum at_code check_profile(const struct checking *c, const struct raw_profile *p);
@@ -43,6 +44,7 @@ enum at_code at_instance_check(const struct raw_instance *raw,
     struct checking c = {.raw = raw, .path = path, .text = text, .reterr = reterr};
     AT_TRY(check_names(&c));
     AT_TRY(check_clusters(&c));
+    AT_TRY(check_members(&c));
     AT_TRY(check_ports(&c));
     AT_TRY(check_profiles(&c));
     return check_numbers(&c);
@@ -79,6 +81,20 @@ static enum at_code check_names(const struct checking *c)
     const char *visibility = c->raw->gc.visibility;
     if (visibility && strcmp(visibility, "lazy") != 0 && strcmp(visibility, "strict") != 0)
         return wrong(c, visibility, 0, "expected lazy or strict");
+    return AT_OK;
+}
+
+/* Two clusters of one number would take each other's entries for their own. 0: one is chosen. */
+static enum at_code check_members(const struct checking *c)
+{
+    const struct raw_cluster *all = c->raw->clusters;
+    for (unsigned i = 0; i < c->raw->clusters_count; i++) {
+        if (all[i].member == UINT32_MAX)
+            return wrong(c, "member", 0, "expected a number below 4294967295");
+        for (unsigned k = 0; k < i && all[i].member != 0; k++)
+            if (all[k].member == all[i].member)
+                return wrong(c, all[i].id, 0, "expected a member number that no other cluster has");
+    }
     return AT_OK;
 }
 

@@ -38,6 +38,12 @@ static const struct wrong_case CASES[] = {
      ":4:10: ", "no other cluster has"},
     {"zone twice", "instance: lab\nclusters:\n  - {id: a, zone: z1}\n  - {id: b, zone: z1}\n",
      ":4:19: ", "one cluster per zone"},
+    {"member number twice",
+     "instance: lab\nclusters:\n  - {id: aa, zone: z1, member: 5}\n"
+     "  - {id: bb, zone: z2, member: 5}\n",
+     ":4:10: ", "no other cluster has"},
+    {"member number out of range",
+     "instance: lab\nclusters:\n  - {id: a, zone: z1, member: 4294967295}\n", ":3:", "below"},
     {"port twice",
      "instance: lab\nclusters:\n  - {id: a, zone: z1, grpc_port: 5001, peer_port: 5001}\n",
      ":3:51: ", "nothing else"},
