@@ -121,9 +121,11 @@ static void last_line(const char *path, char line[160])
 /* True once the process is gone; waits for it if it is our child. */
 static bool gone(struct at_state_dir *s, const char *name, pid_t pid)
 {
-    (void)waitpid(pid, NULL, WNOHANG);
     struct at_running running = at_state_dir_running(s, name);
-    return !running.alive || running.pid != pid;
+    if (running.alive && running.pid == pid)
+        return false;
+    (void)waitpid(pid, NULL, 0); /* it has ended: at once, whether it is our child or not */
+    return true;
 }
 
 static const char *name_at(const struct at_state_dir *s, uint32_t i)

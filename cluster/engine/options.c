@@ -6,8 +6,8 @@
  * - One writer thread commits everything, so what RocksDB does for many writers (pipelined,
  *   unordered and concurrent memtable writes) is off; a single inserter also keeps a hint of where
  *   it inserted last, which makes the log's ascending keys nearly free.
- * - RocksDB's insertion hint per prefix would spare a seventh of a bulk write, but 7.8 uses one hint
- *   for the memtable's cells and its deleted ranges alike, and fails an assertion. Not used.
+ * - RocksDB's insertion hint per prefix would spare a seventh of a bulk write, but 7.8 uses one
+ * hint for the memtable's cells and its deleted ranges alike, and fails an assertion. Not used.
  * - Three keyspaces, one WAL. A keyspace that is written rarely (META) would hold WAL files back
  *   for ever, so the WAL's total size is bounded and the oldest memtable is flushed beyond it.
  * - Nearly every read is an iterator, which a Bloom filter of whole keys cannot help. One of rows

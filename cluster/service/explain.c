@@ -38,8 +38,9 @@ void at_on_explain(struct at_grpc_call *call, void *ctx)
     if (code == AT_OK && (row.len == 0 || row.len > AT_ROW_KEY_BYTES_MAX))
         code = at_fail(&error, AT_INVALID_ARGUMENT, "a row key has 1 to %zu bytes",
                        AT_ROW_KEY_BYTES_MAX);
+    const struct at_explain_query query = {table, row, now_micros};
     if (code == AT_OK)
-        code = at_explain_row(service->store, table, row, now_micros, arena, &explanation, &error);
+        code = at_explain_row(service->store, query, arena, &explanation, &error);
     if (code != AT_OK) {
         at_service_fail(service, call, &error);
         return;

@@ -50,9 +50,7 @@ static bool condemned(struct run *r, const struct at_explain_item *item);
 static struct at_explain_item *new_item(struct run *r);
 
 enum at_code at_explain_row(struct at_store *store,
-                            struct at_slice table,
-                            struct at_slice row,
-                            int64_t now_micros,
+                            struct at_explain_query query,
                             struct at_arena *arena,
                             struct at_explanation *ret_explanation,
                             struct at_error *reterr)
@@ -62,9 +60,9 @@ enum at_code at_explain_row(struct at_store *store,
     struct at_schema *schema = at_store_schema(store);
     struct run r = {
         .schema = schema,
-        .table = at_catalog_table(schema->catalog, table),
-        .row = row,
-        .now_micros = now_micros,
+        .table = at_catalog_table(schema->catalog, query.table),
+        .row = query.row,
+        .now_micros = query.now_micros,
         .arena = arena,
         .out = ret_explanation,
     };
@@ -72,8 +70,9 @@ enum at_code at_explain_row(struct at_store *store,
 
     *ret_explanation = (struct at_explanation){0};
     if (r.table == NULL)
-        code = at_fail(reterr, AT_NOT_FOUND, "Table not found: %.*s", AT_SLICE_ARG(table));
+        code = at_fail(reterr, AT_NOT_FOUND, "Table not found: %.*s", AT_SLICE_ARG(query.table));
     if (code == AT_OK) {
+        AT_ASSERT(r.table != NULL);
         take_dropped_ranges(&r);
         code = read_family(&r, engine, snapshot, reterr); /* row markers */
         r.row_items = ret_explanation->count;
@@ -163,6 +162,8 @@ take_key(struct run *r, const struct at_key *key, struct at_slice value, struct 
         r->versions = 0;
     }
     if (key->kind == AT_KEY_CELL || key->kind == AT_KEY_PARTIAL) {
+        if (r->family == NULL)
+            return at_fail(reterr, AT_DATA_LOSS, "a stored cell has no family");
         take_version(r, key, value);
         return AT_OK;
     }

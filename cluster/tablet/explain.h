@@ -60,12 +60,15 @@ struct at_explanation {
     bool truncated; /* there is more */
 };
 
-/* at_explain_row: all is in the arena. Rules are asked as of now_micros. NOT_FOUND for the table,
+struct at_explain_query {
+    struct at_slice table;
+    struct at_slice row;
+    int64_t now_micros; /* as of when rules are asked */
+};
+/* at_explain_row: all is in the arena. NOT_FOUND for the table,
  * DATA_LOSS or UNAVAILABLE from the disk. Blocks for the length of the row. */
 AT_MUST_USE enum at_code at_explain_row(struct at_store *store,
-                                        struct at_slice table,
-                                        struct at_slice row,
-                                        int64_t now_micros,
+                                        struct at_explain_query query,
                                         struct at_arena *arena,
                                         struct at_explanation *ret_explanation,
                                         struct at_error *reterr);

@@ -80,7 +80,9 @@ static struct at_stamp stamp_of(struct fx *f, const char *row, uint32_t item, ui
     struct at_explanation x;
 
     at_arena_init(&arena, 4096);
-    assert_int_equal(at_explain_row(f->store, AT_LIT("t"), fx_s(row), 1, &arena, &x, NULL), AT_OK);
+    assert_int_equal(at_explain_row(f->store, (struct at_explain_query){AT_LIT("t"), fx_s(row), 1},
+                                    &arena, &x, NULL),
+                     AT_OK);
     assert_int_equal(x.count, count);
     struct at_stamp stamp = x.items[item].stamp;
     at_arena_deinit(&arena);

@@ -71,7 +71,9 @@ static const char *explain(struct fixture *f)
     struct at_buf text;
 
     fake_commit(f->store);
-    assert_int_equal(at_explain_row(f->store, AT_LIT("t"), ROW, 9000, &f->arena, &x, NULL), AT_OK);
+    assert_int_equal(at_explain_row(f->store, (struct at_explain_query){AT_LIT("t"), ROW, 9000},
+                                    &f->arena, &x, NULL),
+                     AT_OK);
     at_buf_init(&text, AT_MIB);
     for (uint32_t i = 0; i < x.count; i++) {
         const struct at_explain_item *item = &x.items[i];
@@ -98,7 +100,8 @@ static void an_empty_row_has_nothing(void **state)
     struct at_explanation x;
 
     assert_string_equal(explain(f), "");
-    assert_int_equal(at_explain_row(f->store, AT_LIT("nosuch"), ROW, 1, &f->arena, &x, NULL),
+    assert_int_equal(at_explain_row(f->store, (struct at_explain_query){AT_LIT("nosuch"), ROW, 1},
+                                    &f->arena, &x, NULL),
                      AT_NOT_FOUND);
 }
 
@@ -170,7 +173,9 @@ static void a_row_beyond_the_limit_is_cut(void **state)
     for (int i = 0; i <= AT_EXPLAIN_ITEMS_MAX; i++)
         put(f, "f", 1000 + i, 5, false);
     fake_commit(f->store);
-    assert_int_equal(at_explain_row(f->store, AT_LIT("t"), ROW, 9, &f->arena, &x, NULL), AT_OK);
+    assert_int_equal(at_explain_row(f->store, (struct at_explain_query){AT_LIT("t"), ROW, 9},
+                                    &f->arena, &x, NULL),
+                     AT_OK);
     assert_int_equal(x.count, AT_EXPLAIN_ITEMS_MAX);
     assert_true(x.truncated);
 }
@@ -230,7 +235,9 @@ static void it_agrees_with_reads_on_random_rows(void **state)
         }
         fake_commit(f->store);
         assert_int_equal(at_read_row(f->store, AT_LIT("t"), ROW, NULL, &sink, NULL), AT_OK);
-        assert_int_equal(at_explain_row(f->store, AT_LIT("t"), ROW, 1, &f->arena, &x, NULL), AT_OK);
+        assert_int_equal(at_explain_row(f->store, (struct at_explain_query){AT_LIT("t"), ROW, 1},
+                                        &f->arena, &x, NULL),
+                         AT_OK);
         for (uint32_t i = 0; i < x.count; i++) {
             bool shows = x.items[i].reason == AT_EXPLAIN_SHOWS;
             said.cells += shows && x.items[i].kind == AT_EXPLAIN_CELL;
