@@ -14,6 +14,8 @@
 
 #include "base/clock.h"
 
+/* STATE/data/NAME.born: the cluster has served, so its store must be there. */
+#define BORN_SUFFIX ".born"
 #define POLL_US 2000
 
 static void last_line(const char *path, char line[160]);
@@ -24,9 +26,38 @@ static uint64_t now_ms(void)
     return at_clock_mono_ns(&clock) / AT_MS_NS;
 }
 
+/* A cluster that once served and whose data is gone must not start as if it were new: it would give
+ * the numbers of its lost writes to others, before it hears from its peers that they are taken. */
+static enum at_code check_data(struct at_state_dir *s, const char *name, struct at_error *reterr)
+{
+    const char *current =
+        at_arena_printf(&s->arena, "%s/CURRENT", at_state_dir_path(s, "data", name, ""));
+    if (access(at_state_dir_path(s, "data", name, BORN_SUFFIX), F_OK) != 0 ||
+        access(current, F_OK) == 0)
+        return AT_OK;
+    return at_fail(reterr, AT_FAILED_PRECONDITION,
+                   "the data of %s is gone: %s is missing; put it back, or begin a new instance in "
+                   "another --state-dir",
+                   name, current);
+}
+
+/* Remembers that the cluster has served with data of its own. */
+static void note_born(struct at_state_dir *s, const char *name)
+{
+    const char *current =
+        at_arena_printf(&s->arena, "%s/CURRENT", at_state_dir_path(s, "data", name, ""));
+    if (access(current, F_OK) != 0)
+        return; /* the router */
+    int fd =
+        open(at_state_dir_path(s, "data", name, BORN_SUFFIX), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 enum at_code
 at_process_spawn(struct at_state_dir *s, const char *name, pid_t *ret_pid, struct at_error *reterr)
 {
+    AT_TRY(check_data(s, name, reterr));
     bool router = strcmp(name, AT_ROUTER_NAME) == 0;
     const char *run_file = at_state_dir_path(s, "run", name, ".json");
     const char *arguments[] = {
@@ -88,8 +119,10 @@ enum at_code at_process_wait_serving(struct at_state_dir *s,
     uint64_t end_ms = now_ms() + timeout_ms;
     while (now_ms() < end_ms) {
         struct at_running running = at_state_dir_running(s, name);
-        if (running.alive && running.pid == pid)
+        if (running.alive && running.pid == pid) {
+            note_born(s, name);
             return AT_OK;
+        }
         int status;
         if (interrupted())
             return at_fail(reterr, AT_CANCELLED, "interrupted while %s was starting", name);

@@ -3,6 +3,7 @@
  *
  *   STATE/instance.yaml        the resolved instance file, read by all processes
  *   STATE/data/CLUSTER/        one RocksDB each
+ *   STATE/data/CLUSTER.born    the cluster has served: its data must be there
  *   STATE/logs/NAME.log        stderr of each process
  *   STATE/run/NAME.json        {"pid", "grpc", ...}, written by a process once it serves
  *   STATE/lock                 held by the command that starts or stops processes

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -151,6 +152,31 @@ static void kill_is_for_those_that_run(void **unused)
     assert_int_equal(at_process_stop_all(&s, 10000), 1);
 }
 
+static void touch(const char *path)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void a_cluster_whose_data_is_gone_does_not_start_anew(void **unused)
+{
+    (void)unused;
+    const char *current = at_state_dir_path(&s, "data", "good/CURRENT", "");
+    const char *born = at_state_dir_path(&s, "data", "good.born", "");
+    (void)mkdir(at_state_dir_path(&s, "data", "good", ""), 0777);
+    touch(current);
+    pid_t pid = spawn("good");
+    assert_int_equal(at_process_wait_serving(&s, "good", pid, 10000, &error), AT_OK);
+    assert_int_equal(access(born, F_OK), 0);
+    assert_int_equal(at_process_stop_all(&s, 10000), 1);
+
+    assert_int_equal(unlink(current), 0);
+    assert_int_equal(at_process_spawn(&s, "good", &pid, &error), AT_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.msg, "the data of good is gone"));
+    assert_int_equal(unlink(born), 0);
+}
+
 static void one_that_ignores_sigterm_is_killed_in_the_end(void **unused)
 {
     (void)unused;
@@ -172,6 +198,7 @@ int main(int argc, char **argv)
         CASE(one_that_never_serves_is_given_up),
         CASE(waiting_ends_by_a_signal_that_is_held_back),
         CASE(kill_is_for_those_that_run),
+        CASE(a_cluster_whose_data_is_gone_does_not_start_anew),
         CASE(one_that_ignores_sigterm_is_killed_in_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
