@@ -80,6 +80,15 @@ void at_message_deinit(struct at_message *m)
     case AT_MESSAGE_CLOSE:
     case AT_MESSAGE_CLOSE_ANSWER:
     case AT_MESSAGE_VECTOR:
+    case AT_MESSAGE_JOIN:
+    case AT_MESSAGE_JOIN_ANSWER:
+    case AT_MESSAGE_FENCE:
+    case AT_MESSAGE_FENCE_ANSWER:
+    case AT_MESSAGE_COPY_OPEN:
+    case AT_MESSAGE_COPY_OPENED:
+    case AT_MESSAGE_COPY_ASK:
+    case AT_MESSAGE_COPY_CHUNK:
+    case AT_MESSAGE_COPY_CLOSE:
     case AT_MESSAGE_REFUSED:
         break;
     }
@@ -115,6 +124,16 @@ static enum at_code kind_decode(struct decoder *d, struct at_message *m)
         return fields_decode(d, m, vector_answer_field, VECTOR_ANSWER_NEEDED);
     case AT_MESSAGE_REFUSED:
         return fields_decode(d, m, refused_field, 0);
+    case AT_MESSAGE_JOIN:
+    case AT_MESSAGE_JOIN_ANSWER:
+    case AT_MESSAGE_FENCE:
+    case AT_MESSAGE_FENCE_ANSWER:
+    case AT_MESSAGE_COPY_OPEN:
+    case AT_MESSAGE_COPY_OPENED:
+    case AT_MESSAGE_COPY_ASK:
+    case AT_MESSAGE_COPY_CHUNK:
+    case AT_MESSAGE_COPY_CLOSE:
+        break;
     }
     return AT_INVALID_ARGUMENT;
 }

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/limits.h"
 #include "replication/facts.h"
+#include "replication/member_info.h"
 #include "replication/vector.h"
 
 enum at_message_kind {
@@ -19,7 +20,18 @@ enum at_message_kind {
     AT_MESSAGE_VECTOR = 5, /* asks for the positions, synced first: consistency tokens */
     AT_MESSAGE_VECTOR_ANSWER = 6,
     AT_MESSAGE_REFUSED = 7, /* not a member, removed, other instance, malformed */
+    AT_MESSAGE_JOIN = 8,
+    AT_MESSAGE_JOIN_ANSWER = 9,
+    AT_MESSAGE_FENCE = 10,
+    AT_MESSAGE_FENCE_ANSWER = 11,
+    AT_MESSAGE_COPY_OPEN = 12, /* asks for a pinned snapshot */
+    AT_MESSAGE_COPY_OPENED = 13,
+    AT_MESSAGE_COPY_ASK = 14, /* the next chunk of one part */
+    AT_MESSAGE_COPY_CHUNK = 15,
+    AT_MESSAGE_COPY_CLOSE = 16, /* the snapshot is not needed any more; answered by REFUSED "" */
 };
+
+struct at_copy_state; /* fill.h */
 
 struct at_pull {
     uint64_t request_id; /* unique in the asking process */
@@ -37,6 +49,10 @@ struct at_pull {
     uint32_t max_bytes;
     uint32_t wait_ms;
     uint64_t hlc; /* the asker's clock, for the guard (rule 5) */
+    /* A question of this process whose answer is still on its way: go on where that ended, so that
+     * a long link is filled. 0, or one the donor does not remember: from `applied`. */
+    uint64_t continues;
+    bool unpacks; /* the asker takes packed runs (zstd): the link is slow */
 };
 
 /* One run of entries. `record` is as record.h says; it may begin below what was asked. */
@@ -44,6 +60,7 @@ struct at_run {
     struct at_member_id origin;
     uint32_t epoch;
     struct at_slice record;
+    uint32_t packed_from; /* bytes of the record before it was packed with zstd; 0: it is not */
 };
 
 /* The donor no longer holds entries of (origin, epoch) at or below `base`, and the asker lacks
@@ -110,6 +127,86 @@ struct at_vector_answer {
     struct at_member_id members[AT_MEMBERS_MAX];
 };
 
+/* A newcomer asks who knows it (rule 38), and tells how its filling goes. Also asked by one that
+ * returns from NEEDS_COPY, for its progress only. */
+struct at_join {
+    uint64_t instance_id;
+    struct at_member_id from;
+    uint32_t incarnation;
+    uint8_t mode; /* enum at_replica_mode */
+    bool caught_up;
+    uint64_t copied_bytes; /* of this copy; 0 of 0: none runs */
+    uint64_t copy_bytes;   /* estimate of all */
+    struct at_slice info;  /* encoded at_member_info of the asker */
+};
+enum at_join_verdict {
+    AT_JOIN_UNKNOWN = 0, /* its registration has not come here yet */
+    AT_JOIN_KNOWN = 1,   /* applied and synced */
+    AT_JOIN_NEVER = 2,   /* removed, or its registrar was removed below the registration */
+};
+struct at_join_answer {
+    uint64_t instance_id;
+    struct at_member_id from;
+    uint32_t from_incarnation;
+    struct at_member_id to;
+    uint8_t verdict; /* enum at_join_verdict */
+    uint64_t hlc;
+    struct at_member_seed members[AT_MEMBERS_MAX]; /* active ones, as this cluster knows them */
+    uint32_t member_count;
+};
+
+struct at_fence {
+    uint64_t instance_id;
+    struct at_member_id from; /* the coordinator */
+    uint32_t round;           /* answers to an older round are void */
+    bool minority_survives;
+    struct at_member_id members[AT_MEMBERS_MAX]; /* D */
+    uint32_t member_count;
+};
+struct at_fence_answer {
+    uint64_t instance_id;
+    struct at_member_id from;
+    uint32_t from_incarnation;
+    uint32_t round;
+    struct at_vector applied; /* all origins; closed epochs that left it by their ends */
+    struct at_positions_facts facts;
+    struct at_member_seed members[AT_MEMBERS_MAX];
+    uint32_t member_count;
+};
+
+struct at_copy_open {
+    uint64_t instance_id;
+    struct at_member_id from;
+    uint32_t incarnation;
+    struct at_vector needs; /* gaps the donor's V must cover; empty for a newcomer */
+};
+struct at_copy_opened {
+    uint64_t instance_id;
+    uint64_t snapshot_id; /* of this donor process only */
+    uint64_t bytes;       /* estimate of all parts */
+    uint32_t part_count;  /* parts 0 .. part_count-1; part 0 holds catalog, drops, tokens, and what
+                             the other parts are */
+    struct at_copy_state *state;
+};
+struct at_copy_ask {
+    uint64_t instance_id;
+    struct at_member_id from;
+    uint64_t snapshot_id;
+    uint32_t part;
+    struct at_slice cursor; /* where the last chunk of the part ended; empty: its start */
+    uint32_t max_bytes;
+};
+struct at_copy_chunk {
+    uint64_t snapshot_id;
+    uint32_t part;
+    struct at_slice cursor; /* where this one ends */
+    bool last;              /* of the part */
+    bool packed;            /* zstd */
+    uint32_t raw_bytes;     /* of `items` unpacked */
+    uint32_t checksum;      /* crc32c of the unpacked items */
+    struct at_slice items;  /* see cluster/model/copy_item.h; opaque here */
+};
+
 /* A decoded message. Arrays live in `arena`, records and the reason borrow the input. Vectors own
  * their memory: at_message_deinit. */
 struct at_message {
@@ -121,6 +218,14 @@ struct at_message {
         struct at_close_answer *close_answer;
         struct at_vector_ask vector_ask;
         struct at_vector_answer vector_answer;
+        struct at_join join;
+        struct at_join_answer join_answer;
+        struct at_fence fence;
+        struct at_fence_answer *fence_answer;
+        struct at_copy_open copy_open;
+        struct at_copy_opened copy_opened;
+        struct at_copy_ask copy_ask;
+        struct at_copy_chunk copy_chunk;
         struct at_slice refused; /* reason for people */
     } u;
 };

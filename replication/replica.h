@@ -37,8 +37,13 @@ enum at_replica_mode {
 struct at_replica_config {
     uint64_t instance_id;
     struct at_member_id self;
-    const struct at_member_id *members; /* of the instance at its birth, self included */
+    /* Of the instance at its birth, self included; their infos win over stored ones, as an address
+     * may have changed. A newcomer: of its registrar's answer, itself included. */
+    const struct at_member_id *members;
+    const struct at_slice *infos; /* by index of members; NULL: none is known */
     uint32_t member_count;
+    bool newcomer;     /* begins in INIT, not joined */
+    uint64_t join_hlc; /* newcomer: the stamp of its registration */
     uint64_t max_skew_ns;
     uint64_t reserve_step_ns; /* < max_skew_ns / 2 */
     bool sync_commits;        /* durability: sync */
@@ -187,6 +192,9 @@ void at_replica_synced(struct at_replica *r, const struct at_vector *upto);
 struct at_member_view {
     struct at_member_id id;
     bool active;
+    uint8_t state;            /* enum at_origin_state */
+    bool fenced;              /* its removal has begun and not ended */
+    struct at_slice info;     /* encoded at_member_info; lives with the view */
     uint64_t heard_mono_ns;   /* of the last request or reply; 0: never */
     struct at_position known; /* the furthest own entry of it that anyone told of */
     uint64_t fresh_hlc;       /* H of its best counting promise: all of it up to here is applied */
@@ -201,6 +209,8 @@ struct at_replica_view {
     struct at_member_id self;
     enum at_replica_mode mode;
     bool may_write; /* as at_replica_may_write last said */
+    bool joined;    /* all others know this member */
+    bool caught_up; /* since it was last filled: READY for reads when the mode is READY too */
     bool closing;
     bool healthy; /* false: it parks entries, or its clock is far behind the others': not READY */
     uint32_t epoch;
@@ -213,6 +223,7 @@ struct at_replica_view {
     struct at_positions_facts facts; /* first_open, ends, promises, vouch: what replies carry */
     struct at_member_view members[AT_MEMBERS_MAX];
     uint32_t member_count;
+    struct at_buf infos; /* what the members' infos borrow */
 };
 
 void at_replica_view_init(struct at_replica_view *view);

@@ -52,6 +52,8 @@ const char *at_link_state_name(enum at_link_state state)
         return "CATCHING_UP";
     case AT_LINK_PARKED:
         return "PARKED";
+    case AT_LINK_COPYING:
+        return "COPYING";
     case AT_LINK_NEEDS_COPY:
         return "NEEDS_COPY";
     }

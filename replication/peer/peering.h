@@ -9,6 +9,8 @@
 
 #include "base/clock.h"
 #include "base/mailbox.h"
+#include "replication/fill.h"
+#include "replication/membership.h"
 #include "replication/replica.h"
 
 struct at_peering;
@@ -50,6 +52,52 @@ struct at_log_read {
     uint32_t sizes_max;
 };
 
+/* Copies, as cluster/tablet/copy.h has them: opaque handles of the store. Called on peering's copy
+ * threads, which may block; never on the peering thread. */
+struct at_copy_port {
+    void *ctx;
+    enum at_code (*source_open)(void *ctx,
+                                struct at_member_id receiver,
+                                const struct at_vector *needs,
+                                void **ret_source,
+                                const struct at_copy_state **ret_state,
+                                uint32_t *ret_part_count,
+                                uint64_t *ret_bytes,
+                                struct at_error *reterr);
+    enum at_code (*source_read)(void *source,
+                                uint32_t part,
+                                struct at_slice cursor,
+                                size_t max_bytes,
+                                struct at_buf *items,
+                                struct at_buf *ret_cursor,
+                                bool *ret_last,
+                                struct at_error *reterr);
+    void (*source_close)(void *source);
+    enum at_code (*sink_open)(void *ctx,
+                              const struct at_copy_state *donor,
+                              uint32_t part_count,
+                              void **ret_sink,
+                              struct at_error *reterr);
+    enum at_code (*sink_take)(void *sink,
+                              uint32_t part,
+                              struct at_slice cursor,
+                              bool last,
+                              struct at_slice items,
+                              struct at_error *reterr);
+    enum at_code (*sink_finish)(void *sink, struct at_error *reterr); /* frees it when OK */
+    void (*sink_abort)(void *sink);
+};
+
+/* An entry that changes members, to be written as an own one: MEMBER, LEAVE, REMOVE, RELEASE. */
+enum at_member_act { AT_ACT_LEAVE, AT_ACT_REMOVE };
+struct at_act_write {
+    struct at_mail mail; /* peering's use afterwards */
+    enum at_member_act act;
+    struct at_removal removal;                /* REMOVE */
+    void (*done)(struct at_act_write *write); /* writer thread; only enqueue */
+    enum at_code code;
+};
+
 struct at_peering_port {
     void *ctx;
     /* Copies the committed view. Any thread. */
@@ -67,6 +115,10 @@ struct at_peering_port {
     /* Hand work to the writer. Any thread. False when it is shutting down. */
     bool (*apply)(void *ctx, struct at_apply *apply);
     bool (*call)(void *ctx, struct at_replica_call *call);
+    /* Writes a membership entry as an own one, synced. The writer decides anew whether it still is
+     * to be written (LEAVE: at_replica_leave_ready; REMOVE: at_replica_removal). */
+    bool (*act)(void *ctx, struct at_act_write *write);
+    struct at_copy_port copy;
 };
 
 struct at_peering_config {
@@ -127,6 +179,48 @@ struct at_spread_wait {
 };
 void at_peering_wait_spread(struct at_peering *p, struct at_spread_wait *wait);
 
+/* --- members --- */
+
+/* at_peering_leave: this cluster is to leave (replication/membership.h). Goes on until it has left,
+ * however long others are away, after a restart too. `done` (peering thread; only enqueue) runs
+ * when it has left, or with the code of the refusal. */
+struct at_leave {
+    struct at_mail mail;
+    void (*done)(struct at_leave *leave);
+    void *ctx;
+    enum at_code code;
+    struct at_error error;
+};
+void at_peering_leave(struct at_peering *p, struct at_leave *leave);
+
+/* at_peering_remove: forced removal of dead members, coordinated from here. */
+struct at_remove {
+    struct at_mail mail;
+    struct at_member_id members[AT_MEMBERS_MAX];
+    uint32_t member_count;
+    bool minority_survives;
+    uint32_t timeout_ms;
+    void (*done)(struct at_remove *remove);
+    void *ctx;
+    enum at_code code; /* DEADLINE_EXCEEDED: fenced, and some have not answered; it goes on */
+    struct at_error error;
+    uint64_t lost_count_min; /* own entries of the removed, acknowledged, that nobody vouched for */
+};
+void at_peering_remove(struct at_peering *p, struct at_remove *remove);
+
+/* What the others tell of their filling. Any thread. Returns the count. */
+struct at_member_progress {
+    struct at_member_id member;
+    uint8_t mode; /* enum at_replica_mode */
+    bool caught_up;
+    uint64_t copied_bytes;
+    uint64_t copy_bytes;
+    uint64_t bytes_per_s;
+};
+uint32_t at_peering_progress(struct at_peering *p,
+                             struct at_member_progress *ret_members,
+                             uint32_t count_max);
+
 /* --- status --- */
 
 enum at_link_state {
@@ -134,7 +228,8 @@ enum at_link_state {
     AT_LINK_STREAMING,
     AT_LINK_CATCHING_UP,
     AT_LINK_PARKED,
-    AT_LINK_NEEDS_COPY
+    AT_LINK_NEEDS_COPY,
+    AT_LINK_COPYING
 };
 
 struct at_link_status {
@@ -143,7 +238,11 @@ struct at_link_status {
     bool lag_known; /* false: the peer is out of touch, so what it has is unknown */
     uint64_t lag_entries;
     uint64_t lag_ms;
+    uint64_t lag_bytes; /* estimate: entries by the mean size of those that came */
     uint64_t applied_entries;
+    uint64_t entries_per_s; /* over the last seconds */
+    uint64_t bytes_per_s;
+    int64_t skew_ms; /* the peer's clock minus ours, as far as a reply can tell; 0 unless heard */
 };
 /* at_peering_links copies the state of every link. Any thread. */
 uint32_t

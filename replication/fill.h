@@ -1,0 +1,70 @@
+/* fill.h: copies: merge aside, switch once (rules 27-32), on an at_replica. PURE.
+ *
+ *   READY -> NEEDS_COPY (or INIT) --begin--> COPYING --end--> READY, not caught up
+ *                                     '--drop--> what it was; nothing has changed
+ *
+ * The rule of the merge, by stamps: at or below t = max(F of donor, F of receiver) only what the
+ * side has whose F is t (the donor's when equal); above t the union. */
+#ifndef ATOLL_REPLICATION_FILL_H
+#define ATOLL_REPLICATION_FILL_H
+
+#include "replication/membership.h"
+#include "replication/replica.h"
+
+struct at_copy_member {
+    struct at_member_id id;
+    uint8_t state; /* enum at_origin_state */
+    bool fenced;
+    uint32_t min_incarnation;
+    struct at_position registered; /* epoch 0: a member since the instance's birth, or not known */
+    struct at_slice info;
+};
+
+/* What a donor says of itself at the point of its snapshot. Arrays live in the arena of who made
+ * it, or in the message's. */
+struct at_copy_state {
+    struct at_member_id from;
+    uint32_t incarnation;
+    struct at_vector applied;
+    struct at_positions_facts facts; /* first_open, ends, promises (its own too), vouches */
+    uint64_t horizon;                /* F of the donor */
+    uint64_t hlc;
+    uint64_t released;
+    struct at_copy_member *members;
+    uint32_t member_count;
+};
+
+/* at_replica_may_donate is rule 27: FAILED_PRECONDITION with the reason. `needs`: the receiver's
+ * gaps, which V must cover. */
+AT_MUST_USE enum at_code at_replica_may_donate(const struct at_replica *r,
+                                               struct at_member_id receiver,
+                                               const struct at_vector *needs,
+                                               struct at_error *reterr);
+
+/* at_replica_copy_state describes this cluster as it is now: called right after a commit, when the
+ * snapshot is taken. `arena` owns the result; at_vector_deinit applied. */
+void at_replica_copy_state(const struct at_replica *r,
+                           struct at_arena *arena,
+                           struct at_copy_state *ret_state);
+
+/* at_replica_copy_begin: mode COPYING [sync]: no pulls are taken, no writes, no forgetting, no
+ * donating. FAILED_PRECONDITION unless NEEDS_COPY or INIT, or the donor is no member here. */
+AT_MUST_USE enum at_code at_replica_copy_begin(struct at_replica *r, struct at_error *reterr);
+
+struct at_copy_rule {
+    uint64_t t;
+    bool donor_side; /* at or below t the donor's picture counts */
+};
+struct at_copy_rule at_replica_copy_rule(const struct at_replica *r,
+                                         const struct at_copy_state *donor);
+
+/* at_replica_copy_end is rule 30: V, base, F, facts, members, clock. `ret_grown` (init'ed by the
+ * caller) gets each (origin, epoch) that grew, at its new V: the caller empties that log in the
+ * same batch. [sync]. */
+void at_replica_copy_end(struct at_replica *r,
+                         const struct at_copy_state *donor,
+                         struct at_vector *ret_grown);
+/* at_replica_copy_drop: the mode before the copy. */
+void at_replica_copy_drop(struct at_replica *r);
+
+#endif
