@@ -21,6 +21,16 @@ static enum at_code encode(const struct at_message *m, struct at_buf *out)
         return at_vector_ask_encode(&m->u.vector_ask, out);
     case AT_MESSAGE_VECTOR_ANSWER:
         return at_vector_answer_encode(&m->u.vector_answer, out);
+    case AT_MESSAGE_JOIN:
+    case AT_MESSAGE_JOIN_ANSWER:
+    case AT_MESSAGE_FENCE:
+    case AT_MESSAGE_FENCE_ANSWER:
+    case AT_MESSAGE_COPY_OPEN:
+    case AT_MESSAGE_COPY_OPENED:
+    case AT_MESSAGE_COPY_ASK:
+    case AT_MESSAGE_COPY_CHUNK:
+    case AT_MESSAGE_COPY_CLOSE:
+        break;
     case AT_MESSAGE_REFUSED:
         return at_refused_encode(m->u.refused, out);
     }

@@ -286,7 +286,8 @@ static uint32_t add_runs(struct model_node *n,
             struct at_entry entry = {s, e->hlc, e->ticks, at_slice_make(id, 8)};
             assert_int_equal(at_record_add(b, &entry), AT_OK);
         }
-        reply->runs[reply->run_count++] = (struct at_run){p.origin, p.epoch, at_record_finish(b)};
+        reply->runs[reply->run_count++] =
+            (struct at_run){p.origin, p.epoch, at_record_finish(b), 0};
         built++;
     }
     return built;

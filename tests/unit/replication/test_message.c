@@ -42,7 +42,7 @@ static int teardown(void **state)
 
 static void encode(struct fixture *f, enum at_message_kind kind)
 {
-    struct at_run runs[2] = {{{1}, 1, AT_LIT("record")}, {{2}, 3, AT_LIT("")}};
+    struct at_run runs[2] = {{{1}, 1, AT_LIT("record"), 0}, {{2}, 3, AT_LIT(""), 0}};
     struct at_gap gap = {{{2}, 1, 44}};
     struct at_pull pull = {.request_id = 1,
                            .instance_id = UINT64_MAX,
@@ -115,6 +115,15 @@ static void encode(struct fixture *f, enum at_message_kind kind)
     case AT_MESSAGE_VECTOR_ANSWER:
         rc = at_vector_answer_encode(&vector_answer, &f->out);
         break;
+    case AT_MESSAGE_JOIN:
+    case AT_MESSAGE_JOIN_ANSWER:
+    case AT_MESSAGE_FENCE:
+    case AT_MESSAGE_FENCE_ANSWER:
+    case AT_MESSAGE_COPY_OPEN:
+    case AT_MESSAGE_COPY_OPENED:
+    case AT_MESSAGE_COPY_ASK:
+    case AT_MESSAGE_COPY_CHUNK:
+    case AT_MESSAGE_COPY_CLOSE:
     case AT_MESSAGE_REFUSED:
         rc = at_refused_encode(AT_LIT("not a member"), &f->out);
         break;
