@@ -61,4 +61,10 @@
 #define AT_WRITER_ROUND_COUNT_MAX 4096
 #define AT_TOKENS_MAX (1u << 20) /* idempotency tokens kept at a time */
 
+/* --- the router --- */
+#define AT_INSTANCES_MAX 1000                  /* that one router serves */
+#define AT_ROUTER_OPERATIONS_MAX 256           /* that a router itself remembers */
+#define AT_CREATE_REQUEST_TEXT_MAX (64 * 1024) /* base64 of a CreateInstanceRequest */
+#define AT_LAUNCH_BYTES_MAX (256 * AT_KIB)     /* what the launcher is told, and what it answers */
+
 #endif
