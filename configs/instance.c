@@ -116,6 +116,8 @@ take_all(const struct raw_instance *raw, struct at_arena *arena, struct at_insta
         .instance = text_or(arena, raw->instance, ""),
         .display_name = text_or(arena, raw->display_name, raw->instance),
         .instance_id = raw->instance_id,
+        .created_operation = text_or(arena, raw->created_operation, ""),
+        .created_request = text_or(arena, raw->created_request, ""),
         .sync = !raw->durability || strcmp(raw->durability, "sync") == 0,
         .cluster_count = raw->clusters_count,
         .router_zone = text_or(arena, raw->router.zone, raw->clusters[0].zone),
@@ -220,6 +222,12 @@ static char *copy(struct at_arena *arena, const char *text)
     return at_arena_printf(arena, "%s", text);
 }
 
+/* NULL, so that the field is left out, for an empty text. */
+static char *optional(struct at_arena *arena, const char *text)
+{
+    return text && text[0] ? copy(arena, text) : NULL;
+}
+
 static void
 fill_raw(const struct at_instance_config *config, struct at_arena *arena, struct raw_instance *raw)
 {
@@ -228,6 +236,8 @@ fill_raw(const struct at_instance_config *config, struct at_arena *arena, struct
         .instance = copy(arena, config->instance),
         .display_name = copy(arena, config->display_name),
         .instance_id = config->instance_id,
+        .created_operation = optional(arena, config->created_operation),
+        .created_request = optional(arena, config->created_request),
         .durability = copy(arena, config->sync ? "sync" : "async"),
         .clusters_count = config->cluster_count,
         .profiles_count = config->profile_count,

@@ -42,7 +42,10 @@ struct at_instance_config {
     const char *instance;
     const char *display_name; /* default: the instance id */
     uint64_t instance_id;     /* 0 until resolved; ties data directories together */
-    bool sync;                /* durability: sync (default) or async */
+    /* Of an instance that CreateInstance made; "" otherwise. For its first start: */
+    const char *created_operation; /* "operations/projects/P/instances/I/operations/N" */
+    const char *created_request;   /* the CreateInstanceRequest, serialized, in base64 */
+    bool sync;                     /* durability: sync (default) or async */
     struct at_cluster_config *clusters;
     uint32_t cluster_count;
     const char *router_zone;            /* default: zone of the first cluster */

@@ -95,6 +95,13 @@ static const cyaml_schema_field_t INSTANCE_FIELDS[] = {
     TEXT("instance", 0, raw_instance, instance),
     TEXT("display_name", CYAML_FLAG_OPTIONAL, raw_instance, display_name),
     NUMBER("instance_id", raw_instance, instance_id),
+    TEXT("created_operation", CYAML_FLAG_OPTIONAL, raw_instance, created_operation),
+    CYAML_FIELD_STRING_PTR("created_request",
+                           CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_instance,
+                           created_request,
+                           0,
+                           AT_CREATE_REQUEST_TEXT_MAX),
     TEXT("durability", CYAML_FLAG_OPTIONAL, raw_instance, durability),
     CYAML_FIELD_SEQUENCE(
         "clusters", CYAML_FLAG_POINTER, struct raw_instance, clusters, &CLUSTER, 1, AT_MEMBERS_MAX),

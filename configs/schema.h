@@ -65,6 +65,8 @@ struct raw_instance {
     char *instance;
     char *display_name;
     uint64_t instance_id;
+    char *created_operation;
+    char *created_request;
     char *durability;
     struct raw_cluster *clusters;
     unsigned clusters_count;

@@ -87,12 +87,17 @@ static void what_is_saved_is_loaded_again(void **state)
            "storage: {memtable_mib: 16}\ngc: {max_delay_s: 5, visibility: strict}\n");
     assert_int_equal(at_instance_load(f->path, &f->arena, &a, NULL), AT_OK);
     a.instance_id = UINT64_C(0xfedcba9876543210);
+    assert_string_equal(a.created_operation, "");
+    a.created_operation = "operations/projects/p/instances/lab/operations/1";
+    a.created_request = at_arena_printf(&f->arena, "%01000d", 0);
     assert_int_equal(at_instance_save(f->path, &a, NULL), AT_OK);
     assert_int_equal(at_instance_load(f->path, &f->arena, &b, NULL), AT_OK);
     assert_string_equal(b.project, "p");
     assert_string_equal(b.display_name, "A: b");
     assert_false(b.sync);
     assert_true(b.instance_id == a.instance_id);
+    assert_string_equal(b.created_operation, a.created_operation);
+    assert_string_equal(b.created_request, a.created_request);
     assert_int_equal(b.clusters[0].peer_port, 4002);
     assert_int_equal(b.clusters[0].member, 7);
     assert_int_equal(b.http_port, 0);
