@@ -227,6 +227,12 @@ uint32_t at_replica_active_count(const struct at_replica *r)
     return count;
 }
 
+uint64_t at_replica_store_horizon(struct at_replica *r)
+{
+    r->store_horizon = true;
+    return r->horizon;
+}
+
 void at_replica_advance_horizon(struct at_replica *r)
 {
     const struct at_origin *own = &r->origins[r->self_index];

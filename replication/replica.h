@@ -170,6 +170,9 @@ void at_replica_trimmed(struct at_replica *r, struct at_position base);
 /* at_replica_set_log_full tells that the log is at its cap and nothing more may be freed: writes
  * are refused until it is told otherwise. */
 void at_replica_set_log_full(struct at_replica *r, bool full);
+/* at_replica_store_horizon has the next flush store the horizon even if that is all there is to
+ * store, and returns it: once that flush is committed, what is at or below may be forgotten. */
+uint64_t at_replica_store_horizon(struct at_replica *r);
 
 /* --- commit --- */
 

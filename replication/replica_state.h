@@ -70,6 +70,7 @@ struct at_replica {
     struct at_promise promise; /* own; hlc 0: none */
     uint64_t horizon;
     uint64_t stored_horizon;
+    bool store_horizon; /* asked for: store it even alone */
 
     struct at_origin origins[AT_ORIGINS_MAX];
     struct at_peer peers[AT_ORIGINS_MAX];

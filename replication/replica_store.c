@@ -15,8 +15,9 @@
  *     r/origin/<origin>      msgpack, see origin.h
  *
  * What changes in every round is V: its records are found by comparing the vector with what was
- * last put, pair by pair, so an own append costs one record. F goes along with other records only:
- * alone it is not worth a commit, and a view never shows an F that is not stored. */
+ * last put, pair by pair, so an own append costs one record. F goes along with other records only,
+ * unless it is asked for (at_replica_store_horizon): alone it is not worth a commit, and a view
+ * never shows an F that is not stored. */
 
 #define VERSION 1
 #define KEY_BYTES_MAX 32
@@ -60,10 +61,11 @@ bool at_replica_flush(struct at_replica *r,
     flush_vector(&s, AT_LIT("r/v/"), &r->applied, &r->stored_applied);
     flush_vector(&s, AT_LIT("r/base/"), &r->base, &r->stored_base);
     flush_origins(r, &s);
-    if (s.count > 0 && r->horizon > r->stored_horizon) {
+    if ((s.count > 0 || r->store_horizon) && r->horizon > r->stored_horizon) {
         put_u64(&s, AT_LIT("r/horizon"), r->horizon);
         r->stored_horizon = r->horizon;
     }
+    r->store_horizon = false;
     r->need_sync = false;
     r->flushed_sync = r->flushed_sync || sync;
     return sync;
