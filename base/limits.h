@@ -20,11 +20,17 @@
 #define AT_LABEL_BYTES_MAX 15
 #define AT_TABLE_ID_BYTES_MAX 50
 #define AT_PROFILE_ID_BYTES_MAX 50
+#define AT_PROJECT_ID_BYTES_MAX 63
+#define AT_KEPT_NAME_BYTES_MAX 224 /* projects/P/instances/I/appProfiles/A: see namespace.h */
 #define AT_GC_RULE_BYTES_MAX 500
 #define AT_RESOURCE_NAME_BYTES_MAX 512
-#define AT_TABLES_MAX 1000           /* of an instance: production's quota */
-#define AT_FAMILIES_MAX 100          /* of a table: production's recommendation, as a limit */
-#define AT_PROFILES_MAX 2000         /* of an instance: production's quota */
+#define AT_TABLES_MAX 1000          /* of an instance: production's quota */
+#define AT_TABLES_ALL_MAX 20000     /* of all instances that share clusters */
+#define AT_FAMILIES_MAX 100         /* of a table: production's recommendation, as a limit */
+#define AT_PROFILES_MAX 2000        /* of an instance: production's quota */
+#define AT_INSTANCE_ID_BYTES_MAX 64 /* of instances and clusters: more than production's */
+#define AT_BACKUP_ID_BYTES_MAX 50
+#define AT_OPERATIONS_MAX 1000       /* kept of an instance, the newest ones */
 #define AT_ROW_SET_ITEMS_MAX 1000000 /* keys plus ranges of one ReadRows */
 
 /* --- gRPC --- */

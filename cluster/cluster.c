@@ -150,6 +150,7 @@ static enum at_code open_service(struct process *p, struct at_error *reterr)
     s->project = instance->project;
     s->instance = instance->instance;
     s->display_name = instance->display_name;
+    s->accept_any_instance = instance->accept_any_instance;
     s->cluster_id = p->self->id;
     s->zone = p->self->zone;
     s->member = p->self->member;

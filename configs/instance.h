@@ -46,6 +46,9 @@ struct at_instance_config {
     const char *created_operation; /* "operations/projects/P/instances/I/operations/N" */
     const char *created_request;   /* the CreateInstanceRequest, serialized, in base64 */
     bool sync;                     /* durability: sync (default) or async */
+    /* Every other instance name is served too, from the same clusters, as a namespace of its own.
+     */
+    bool accept_any_instance;
     struct at_cluster_config *clusters;
     uint32_t cluster_count;
     const char *router_zone;            /* default: zone of the first cluster */

@@ -103,6 +103,8 @@ static const cyaml_schema_field_t INSTANCE_FIELDS[] = {
                            0,
                            AT_CREATE_REQUEST_TEXT_MAX),
     TEXT("durability", CYAML_FLAG_OPTIONAL, raw_instance, durability),
+    CYAML_FIELD_BOOL(
+        "accept_any_instance", CYAML_FLAG_OPTIONAL, struct raw_instance, accept_any_instance),
     CYAML_FIELD_SEQUENCE(
         "clusters", CYAML_FLAG_POINTER, struct raw_instance, clusters, &CLUSTER, 1, AT_MEMBERS_MAX),
     CYAML_FIELD_MAPPING("router", CYAML_FLAG_OPTIONAL, struct raw_instance, router, ROUTER_FIELDS),

@@ -68,6 +68,7 @@ struct raw_instance {
     char *created_operation;
     char *created_request;
     char *durability;
+    bool accept_any_instance;
     struct raw_cluster *clusters;
     unsigned clusters_count;
     struct raw_router router;

@@ -62,7 +62,8 @@ enum at_code at_data_target_check(struct at_service *service,
     AT_TRY(check_views(aim, reterr));
     ret_target->full_name = at_slice_cstr(aim->table_name);
     AT_TRY(at_service_table_id(service, ret_target->full_name, &ret_target->table, reterr));
-    return at_service_profile_check(service, at_slice_cstr(aim->app_profile_id), aim->use, reterr);
+    return at_service_profile_check(service, ret_target->full_name,
+                                    at_slice_cstr(aim->app_profile_id), aim->use, reterr);
 }
 
 int64_t at_data_granularity(struct at_service *service, struct at_slice table_id)

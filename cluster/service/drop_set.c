@@ -27,7 +27,7 @@ static uint32_t place_of(const struct at_drop_set *set, struct at_slice table_id
 
 bool at_drop_set_enter(struct at_drop_set *set, struct at_slice table_id)
 {
-    if (table_id.len == 0 || table_id.len > AT_TABLE_ID_BYTES_MAX)
+    if (table_id.len == 0 || table_id.len > AT_KEPT_NAME_BYTES_MAX)
         return false;
     pthread_mutex_lock(&set->lock);
     bool free = place_of(set, table_id) == set->count && set->count < AT_DROPS_MAX;

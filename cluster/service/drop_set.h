@@ -14,7 +14,7 @@ struct at_drop_set {
     pthread_mutex_t lock;
     uint32_t count;
     struct {
-        char id[AT_TABLE_ID_BYTES_MAX];
+        char id[AT_KEPT_NAME_BYTES_MAX];
         size_t len;
     } tables[AT_DROPS_MAX];
 };

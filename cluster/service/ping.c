@@ -10,8 +10,8 @@ static enum at_code check(struct at_service *service,
                           struct at_error *reterr)
 {
     AT_TRY(at_service_instance_check(service, at_slice_cstr(in->name), reterr));
-    return at_service_profile_check(service, at_slice_cstr(in->app_profile_id), AT_USE_READ,
-                                    reterr);
+    return at_service_profile_check(service, at_slice_cstr(in->name),
+                                    at_slice_cstr(in->app_profile_id), AT_USE_READ, reterr);
 }
 
 void at_on_ping_and_warm(struct at_grpc_call *call, void *ctx)

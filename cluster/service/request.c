@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "base/namespace.h"
 #include "cluster/service/details.h"
 #include "cluster/service/state.h"
 
@@ -87,38 +88,19 @@ void *at_service_unpack(struct at_service *service,
     return message;
 }
 
-/* Takes "<literal>" and then everything up to the next '/' off the front of `rest`. */
-static bool take_part(struct at_slice *rest, struct at_slice literal, struct at_slice *ret_part)
-{
-    if (!at_slice_has_prefix(*rest, literal))
-        return false;
-    struct at_slice after = at_slice_from(*rest, literal.len);
-    const uint8_t *slash = after.len > 0 ? memchr(after.data, '/', after.len) : NULL;
-    size_t len = slash ? (size_t)(slash - after.data) : after.len;
-    *ret_part = at_slice_make(after.data, len);
-    *rest = at_slice_from(after, len);
-    return len > 0;
-}
-
-/* Leaves behind "projects/P/instances/I" in `rest`. */
-static bool
-take_instance(struct at_slice *rest, struct at_slice *ret_project, struct at_slice *ret_instance)
-{
-    return rest->len <= AT_RESOURCE_NAME_BYTES_MAX &&
-           take_part(rest, AT_LIT("projects/"), ret_project) &&
-           take_part(rest, AT_LIT("/instances/"), ret_instance);
-}
-
 static enum at_code check_ours(const struct at_service *service,
-                               struct at_slice project,
-                               struct at_slice instance,
+                               const struct at_instance_name *name,
+                               bool *ret_home,
                                struct at_error *reterr)
 {
-    if (at_slice_eq_cstr(project, service->project) &&
-        at_slice_eq_cstr(instance, service->instance))
+    *ret_home = at_slice_eq_cstr(name->project, service->project) &&
+                at_slice_eq_cstr(name->instance, service->instance);
+    if (*ret_home)
         return AT_OK;
+    if (service->accept_any_instance)
+        return at_namespace_check(name, reterr);
     return at_fail(reterr, AT_NOT_FOUND, "Instance projects/%.*s/instances/%.*s not found",
-                   AT_SLICE_ARG(project), AT_SLICE_ARG(instance));
+                   AT_SLICE_ARG(name->project), AT_SLICE_ARG(name->instance));
 }
 
 enum at_code at_service_table_id(const struct at_service *service,
@@ -127,16 +109,39 @@ enum at_code at_service_table_id(const struct at_service *service,
                                  struct at_error *reterr)
 {
     struct at_slice rest = name;
-    struct at_slice project;
-    struct at_slice instance;
+    struct at_slice collection = AT_LIT("/tables/");
+    struct at_instance_name instance;
+    bool home = false;
 
-    if (!take_instance(&rest, &project, &instance) ||
-        !take_part(&rest, AT_LIT("/tables/"), ret_table_id) || rest.len > 0)
+    if (name.len > AT_RESOURCE_NAME_BYTES_MAX || !at_namespace_take(&rest, &instance) ||
+        !at_slice_has_prefix(rest, collection) || rest.len == collection.len ||
+        memchr(rest.data + collection.len, '/', rest.len - collection.len))
         return at_fail(reterr, AT_INVALID_ARGUMENT,
                        "Invalid table name '%.*s': projects/<project>/instances/<instance>/tables/"
                        "<table> is expected",
                        AT_SLICE_ARG(name));
-    return check_ours(service, project, instance, reterr);
+    AT_TRY(check_ours(service, &instance, &home, reterr));
+    *ret_table_id = home ? at_slice_from(rest, collection.len) : name;
+    return AT_OK;
+}
+
+enum at_code at_service_namespace(const struct at_service *service,
+                                  struct at_slice name,
+                                  struct at_slice *ret_namespace,
+                                  struct at_error *reterr)
+{
+    struct at_slice rest = name;
+    struct at_instance_name instance;
+    bool home = false;
+
+    if (name.len > AT_RESOURCE_NAME_BYTES_MAX || !at_namespace_take(&rest, &instance))
+        return at_fail(reterr, AT_INVALID_ARGUMENT,
+                       "Invalid name '%.*s': it must begin with projects/<project>/instances/"
+                       "<instance>",
+                       AT_SLICE_ARG(name));
+    AT_TRY(check_ours(service, &instance, &home, reterr));
+    *ret_namespace = at_slice_make(name.data, home ? 0 : name.len - rest.len);
+    return AT_OK;
 }
 
 enum at_code at_service_instance_check(const struct at_service *service,
@@ -144,15 +149,16 @@ enum at_code at_service_instance_check(const struct at_service *service,
                                        struct at_error *reterr)
 {
     struct at_slice rest = name;
-    struct at_slice project;
-    struct at_slice instance;
+    struct at_instance_name instance;
+    bool home = false;
 
-    if (!take_instance(&rest, &project, &instance) || rest.len > 0)
+    if (name.len > AT_RESOURCE_NAME_BYTES_MAX || !at_namespace_take(&rest, &instance) ||
+        rest.len > 0)
         return at_fail(reterr, AT_INVALID_ARGUMENT,
                        "Invalid instance name '%.*s': projects/<project>/instances/<instance> is "
                        "expected",
                        AT_SLICE_ARG(name));
-    return check_ours(service, project, instance, reterr);
+    return check_ours(service, &instance, &home, reterr);
 }
 
 static enum at_code check_grant(const struct at_service *service,
@@ -174,27 +180,44 @@ static enum at_code check_grant(const struct at_service *service,
     return AT_OK;
 }
 
+static enum at_profile_found
+find_grant(struct at_service *service, struct at_slice kept, struct at_profile_grant *ret_grant)
+{
+    struct at_profile_cache *cache = &service->state->profiles;
+    enum at_profile_found found =
+        at_profile_cache_find(cache, at_store_profiles_version(service->store), kept, ret_grant);
+
+    if (found == AT_PROFILE_STALE) {
+        struct at_schema *schema = at_store_schema(service->store);
+        found = at_profile_cache_refill(cache, schema->catalog, at_slice_cstr(service->cluster_id),
+                                        kept, ret_grant);
+        at_schema_unref(&schema);
+    }
+    return found;
+}
+
 enum at_code at_service_profile_check(struct at_service *service,
+                                      struct at_slice name,
                                       struct at_slice id,
                                       enum at_profile_use use,
                                       struct at_error *reterr)
 {
-    struct at_profile_cache *cache = &service->state->profiles;
+    char kept[AT_KEPT_NAME_BYTES_MAX];
     struct at_profile_grant grant = {0};
+    struct at_slice in = {NULL, 0};
 
     if (id.len == 0)
         id = AT_LIT(DEFAULT_PROFILE);
-    enum at_profile_found found =
-        at_profile_cache_find(cache, at_store_profiles_version(service->store), id, &grant);
-    if (found == AT_PROFILE_STALE) {
-        struct at_schema *schema = at_store_schema(service->store);
-        found = at_profile_cache_refill(cache, schema->catalog, at_slice_cstr(service->cluster_id),
-                                        id, &grant);
-        at_schema_unref(&schema);
-    }
+    AT_TRY(at_service_namespace(service, name, &in, reterr));
+    struct at_slice key =
+        at_slice_make(kept, at_namespace_keep(in, AT_LIT("appProfiles"), id, kept));
+    enum at_profile_found found = AT_PROFILE_ABSENT;
+    if (key.len > 0 && !memchr(id.data, '/', id.len)) /* a whole name is no id */
+        found = find_grant(service, key, &grant);
+    if (found != AT_PROFILE_FOUND && in.len > 0 && at_slice_eq_cstr(id, DEFAULT_PROFILE))
+        found = find_grant(service, id, &grant);
     if (found != AT_PROFILE_FOUND)
-        return at_fail(reterr, AT_NOT_FOUND,
-                       "App profile projects/%s/instances/%s/appProfiles/%.*s not found",
-                       service->project, service->instance, AT_SLICE_ARG(id));
+        return at_fail(reterr, AT_NOT_FOUND, "App profile %.*s/appProfiles/%.*s not found",
+                       AT_SLICE_ARG(at_namespace_of(name)), AT_SLICE_ARG(id));
     return check_grant(service, id, &grant, use, reterr);
 }

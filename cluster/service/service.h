@@ -45,6 +45,7 @@ struct at_service {
     const char *project;
     const char *instance;
     const char *display_name; /* NULL: the instance's id */
+    bool accept_any_instance; /* every other well-formed instance name is served too */
     const char *cluster_id;
     const char *zone;
     uint32_t member;
@@ -92,12 +93,20 @@ void *at_service_unpack(struct at_service *service,
                         struct at_grpc_call *call,
                         const ProtobufCMessageDescriptor *descriptor);
 
-/* at_service_table_id takes "projects/P/instances/I/tables/T" apart: INVALID_ARGUMENT when it has
- * another form, NOT_FOUND when it is of another instance. */
+/* at_service_table_id takes "projects/P/instances/I/tables/T" apart, into the name that the table
+ * is kept by (base/namespace.h): INVALID_ARGUMENT when it has another form, NOT_FOUND when it is of
+ * another instance and that is not accepted. Borrows `name`. */
 AT_MUST_USE enum at_code at_service_table_id(const struct at_service *service,
                                              struct at_slice name,
                                              struct at_slice *ret_table_id,
                                              struct at_error *reterr);
+
+/* at_service_namespace: the instance that "projects/P/instances/I[/...]" begins with; empty when it
+ * is the home instance. Codes as above. Borrows `name`. */
+AT_MUST_USE enum at_code at_service_namespace(const struct at_service *service,
+                                              struct at_slice name,
+                                              struct at_slice *ret_namespace,
+                                              struct at_error *reterr);
 
 /* at_service_instance_check: "projects/P/instances/I", likewise. */
 AT_MUST_USE enum at_code at_service_instance_check(const struct at_service *service,
@@ -107,9 +116,12 @@ AT_MUST_USE enum at_code at_service_instance_check(const struct at_service *serv
 enum at_profile_use { AT_USE_READ, AT_USE_WRITE, AT_USE_TRANSACTION };
 
 /* at_service_profile_check: may a request of this kind run here by app profile `id` (empty:
- * "default")? NOT_FOUND: no such profile. FAILED_PRECONDITION: the profile does not route to this
- * cluster, does not allow transactions, or is read-only. This cluster's own catalog decides. */
+ * "default") of the instance that `name`, already checked, is in? NOT_FOUND: no such profile.
+ * FAILED_PRECONDITION: the profile does not route to this cluster, does not allow transactions, or
+ * is read-only. This cluster's own catalog decides. An instance that did not change its "default"
+ * has that of the home instance. */
 AT_MUST_USE enum at_code at_service_profile_check(struct at_service *service,
+                                                  struct at_slice name,
                                                   struct at_slice id,
                                                   enum at_profile_use use,
                                                   struct at_error *reterr);

@@ -49,7 +49,7 @@ struct at_read {
     bool row_large; /* its output passed AT_ROW_READ_BYTES_MAX */
     bool long_read; /* the cursor was opened as one */
     bool done;
-    char table[AT_TABLE_ID_BYTES_MAX];
+    char table[AT_KEPT_NAME_BYTES_MAX];
 };
 
 static void narrow_to_row(struct at_read *read);
@@ -72,7 +72,7 @@ enum at_code at_read_open(struct at_store *store,
                           struct at_error *reterr)
 {
     *ret_read = NULL;
-    if (spec->table.len == 0 || spec->table.len > AT_TABLE_ID_BYTES_MAX)
+    if (spec->table.len == 0 || spec->table.len > AT_KEPT_NAME_BYTES_MAX)
         return no_table(spec, reterr);
 
     struct at_read *read = AT_NEW(struct at_read);
