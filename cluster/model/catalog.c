@@ -3,38 +3,47 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/hash.h"
+#include "base/limits.h"
 
-/* A catalog is two sorted arrays of slots: one slot per table id with all that was ever recorded
- * about it, and one per profile id. Applying copies the arrays of pointers, then copies only the
- * slots in which a record wins; so it costs a few microseconds at a thousand tables, whatever
- * their families.
+/* A catalog is sorted arrays of slots, one array for tables and one for each other kind: a slot has
+ * all that was ever recorded about a table id, or the one record of another name. Applying copies
+ * the arrays of pointers, then copies only the slots in which a record wins; so it costs a few
+ * microseconds at a thousand tables, whatever their families.
  *
  *     old:  [ a ][ b ][ c ]          new:  [ a ][ b'][ c ]        a and c are shared
  *
  * Sealing a slot may fail on malformed fields; then the unfinished catalog is freed and no one saw
  * it. Look-ups of present names go through arrays of their own, so that deleted names cost a
- * reader nothing. */
+ * reader nothing.
+ *
+ * The operations kept are those with the highest stamps: what was left out has a lower stamp than
+ * all that stand, and would be left out again whenever it came. So it is a function of the set of
+ * records still. */
+
+/* One group for tables with their families, one for each kind behind. */
+#define GROUPS (AT_CATALOG_KIND_MAX - AT_CATALOG_PROFILE + 2)
 
 struct slots {
     struct at_catalog_slot **items; /* ascending by name */
     uint32_t count;
+    struct at_catalog_slot **present; /* within one allocation of all groups */
+    uint32_t present_count;
+    uint64_t version; /* a digest */
 };
 
 struct at_catalog {
-    struct slots tables;
-    struct slots profiles;
-    struct at_catalog_slot **present_tables; /* within one allocation, tables then profiles */
-    struct at_catalog_slot **present_profiles;
-    uint32_t present_table_count;
-    uint32_t present_profile_count;
-    uint32_t *first_record; /* of tables' slots, then profiles'; ascending */
+    struct slots groups[GROUPS];
+    struct at_catalog_slot **present;
+    uint32_t slot_count;
+    struct at_catalog_slot **slots; /* of all groups, in their order; borrowed of them */
+    uint32_t *first_record;         /* of each of them; ascending */
     uint32_t record_count;
-    uint64_t profiles_version;
 };
 
 static enum at_code
 merge(struct at_catalog *c, const struct at_catalog_record *r, struct at_error *reterr);
-static struct slots *slots_of(struct at_catalog *c, const struct at_catalog_record *r);
+static bool is_kind(enum at_catalog_kind kind);
+static void drop_oldest(struct slots *operations);
 static void slots_copy(struct slots *to, const struct slots *from, uint32_t room);
 static void slots_free(struct slots *s);
 static uint32_t
@@ -44,7 +53,13 @@ find(struct at_catalog_slot *const *items, uint32_t count, struct at_slice name)
 static enum at_code
 seal(struct slots *s, const struct at_catalog_ids *ids, struct at_error *reterr);
 static void index_make(struct at_catalog *c);
-static uint64_t slot_counter(const struct slots *s, const struct at_catalog_record *place);
+static const struct at_catalog_record *record_at(const struct at_catalog *c,
+                                                 const struct at_catalog_record *place);
+
+static inline uint32_t group_of(enum at_catalog_kind kind)
+{
+    return kind < AT_CATALOG_PROFILE ? 0 : (uint32_t)kind - AT_CATALOG_PROFILE + 1;
+}
 
 static inline struct at_slice slot_name(const struct at_catalog_record *r)
 {
@@ -65,9 +80,10 @@ void at_catalog_free(struct at_catalog **catalog)
 
     if (c == NULL)
         return;
-    slots_free(&c->tables);
-    slots_free(&c->profiles);
-    at_free(c->present_tables);
+    for (uint32_t g = 0; g < GROUPS; g++)
+        slots_free(&c->groups[g]);
+    at_free(c->present);
+    at_free(c->slots);
     at_free(c->first_record);
     at_free(c);
 }
@@ -81,12 +97,13 @@ enum at_code at_catalog_apply(const struct at_catalog *catalog,
 {
     AT_CLEANUP(at_catalog_free) struct at_catalog *c = AT_NEW(struct at_catalog);
 
-    slots_copy(&c->tables, &catalog->tables, count);
-    slots_copy(&c->profiles, &catalog->profiles, count);
+    for (uint32_t g = 0; g < GROUPS; g++)
+        slots_copy(&c->groups[g], &catalog->groups[g], count);
     for (uint32_t i = 0; i < count; i++)
         AT_TRY(merge(c, &records[i], reterr));
-    AT_TRY(seal(&c->tables, ids, reterr));
-    AT_TRY(seal(&c->profiles, ids, reterr));
+    drop_oldest(&c->groups[group_of(AT_CATALOG_OPERATION)]);
+    for (uint32_t g = 0; g < GROUPS; g++)
+        AT_TRY(seal(&c->groups[g], ids, reterr));
     index_make(c);
     *ret_catalog = AT_TAKE(c);
     return AT_OK;
@@ -94,7 +111,8 @@ enum at_code at_catalog_apply(const struct at_catalog *catalog,
 
 const struct at_table *at_catalog_table(const struct at_catalog *c, struct at_slice table)
 {
-    const struct at_catalog_slot *slot = find(c->present_tables, c->present_table_count, table);
+    const struct slots *tables = &c->groups[0];
+    const struct at_catalog_slot *slot = find(tables->present, tables->present_count, table);
 
     return slot ? &slot->table : NULL;
 }
@@ -117,41 +135,43 @@ const struct at_family *at_table_family(const struct at_table *t, struct at_slic
     return NULL;
 }
 
-const struct at_profile_record *at_catalog_profile(const struct at_catalog *c,
-                                                   struct at_slice profile)
+const struct at_named_record *
+at_catalog_named(const struct at_catalog *c, enum at_catalog_kind kind, struct at_slice name)
 {
-    const struct at_catalog_slot *slot =
-        find(c->present_profiles, c->present_profile_count, profile);
+    AT_ASSERT(kind >= AT_CATALOG_PROFILE && kind <= AT_CATALOG_KIND_MAX);
+    const struct slots *group = &c->groups[group_of(kind)];
+    const struct at_catalog_slot *slot = find(group->present, group->present_count, name);
 
-    return slot ? &slot->profile : NULL;
+    return slot ? &slot->named : NULL;
 }
 
 uint32_t at_catalog_table_count(const struct at_catalog *c)
 {
-    return c->present_table_count;
+    return c->groups[0].present_count;
 }
 
 const struct at_table *at_catalog_table_at(const struct at_catalog *c, uint32_t index)
 {
-    AT_ASSERT(index < c->present_table_count);
-    return &c->present_tables[index]->table;
+    AT_ASSERT(index < c->groups[0].present_count);
+    return &c->groups[0].present[index]->table;
 }
 
-uint32_t at_catalog_profile_count(const struct at_catalog *c)
+uint32_t at_catalog_named_count(const struct at_catalog *c, enum at_catalog_kind kind)
 {
-    return c->present_profile_count;
+    AT_ASSERT(kind >= AT_CATALOG_PROFILE && kind <= AT_CATALOG_KIND_MAX);
+    return c->groups[group_of(kind)].present_count;
 }
 
-const struct at_profile_record *at_catalog_profile_at(const struct at_catalog *c, uint32_t index)
+const struct at_named_record *
+at_catalog_named_at(const struct at_catalog *c, enum at_catalog_kind kind, uint32_t index)
 {
-    AT_ASSERT(index < c->present_profile_count);
-    return &c->present_profiles[index]->profile;
+    AT_ASSERT(index < at_catalog_named_count(c, kind));
+    return &c->groups[group_of(kind)].present[index]->named;
 }
 
 uint64_t at_catalog_table_counter(const struct at_catalog *c, struct at_slice table)
 {
-    return slot_counter(&c->tables,
-                        &(struct at_catalog_record){.kind = AT_CATALOG_TABLE, .name = table});
+    return at_catalog_named_counter(c, AT_CATALOG_TABLE, table);
 }
 
 uint64_t at_catalog_family_counter(const struct at_catalog *c,
@@ -159,17 +179,26 @@ uint64_t at_catalog_family_counter(const struct at_catalog *c,
                                    uint64_t table_generation,
                                    struct at_slice family)
 {
-    return slot_counter(&c->tables,
-                        &(struct at_catalog_record){.kind = AT_CATALOG_FAMILY,
-                                                    .name = family,
-                                                    .table = table,
-                                                    .table_generation = table_generation});
+    const struct at_catalog_record *r =
+        record_at(c, &(struct at_catalog_record){.kind = AT_CATALOG_FAMILY,
+                                                 .name = family,
+                                                 .table = table,
+                                                 .table_generation = table_generation});
+    return r ? r->counter : 0;
 }
 
-uint64_t at_catalog_profile_counter(const struct at_catalog *c, struct at_slice profile)
+uint64_t at_catalog_named_counter(const struct at_catalog *c,
+                                  enum at_catalog_kind kind,
+                                  struct at_slice name)
 {
-    return slot_counter(&c->profiles,
-                        &(struct at_catalog_record){.kind = AT_CATALOG_PROFILE, .name = profile});
+    const struct at_catalog_record *r =
+        record_at(c, &(struct at_catalog_record){.kind = kind, .name = name});
+    return r ? r->counter : 0;
+}
+
+bool at_catalog_has(const struct at_catalog *c, const struct at_catalog_record *place)
+{
+    return record_at(c, place) != NULL;
 }
 
 uint32_t at_catalog_record_count(const struct at_catalog *c)
@@ -180,7 +209,7 @@ uint32_t at_catalog_record_count(const struct at_catalog *c)
 const struct at_catalog_record *at_catalog_record_at(const struct at_catalog *c, uint32_t index)
 {
     uint32_t low = 0; /* the last slot whose first record is at or before index */
-    uint32_t high = c->tables.count + c->profiles.count;
+    uint32_t high = c->slot_count;
 
     AT_ASSERT(index < c->record_count);
     while (high - low > 1) {
@@ -190,32 +219,32 @@ const struct at_catalog_record *at_catalog_record_at(const struct at_catalog *c,
         else
             high = middle;
     }
-    const struct at_catalog_slot *slot =
-        low < c->tables.count ? c->tables.items[low] : c->profiles.items[low - c->tables.count];
-    return &slot->records[index - c->first_record[low]];
+    return &c->slots[low]->records[index - c->first_record[low]];
 }
 
-uint64_t at_catalog_profiles_version(const struct at_catalog *c)
+uint64_t at_catalog_kind_version(const struct at_catalog *c, enum at_catalog_kind kind)
 {
-    return c->profiles_version;
+    AT_ASSERT(kind >= AT_CATALOG_PROFILE && kind <= AT_CATALOG_KIND_MAX);
+    return c->groups[group_of(kind)].version;
 }
 
 static enum at_code
 merge(struct at_catalog *c, const struct at_catalog_record *r, struct at_error *reterr)
 {
-    struct slots *s = slots_of(c, r);
     struct at_slice name = slot_name(r);
+    bool nameless = name.len == 0 || r->name.len == 0;
 
-    if (s == NULL || name.len == 0 || r->name.len == 0)
+    if (!is_kind(r->kind) || (nameless && r->kind != AT_CATALOG_POLICY))
         return at_fail(reterr, AT_INVALID_ARGUMENT, "a catalog record has no kind or no name");
+    struct slots *s = &c->groups[group_of(r->kind)];
     uint32_t i = lower_bound(s->items, s->count, name);
     bool found = i < s->count && at_slice_eq(s->items[i]->name, name);
     if (found && !at_catalog_record_wins(r, at_catalog_slot_find(s->items[i], r)))
         return AT_OK;
     if (!found) {
         memmove(&s->items[i + 1], &s->items[i], sizeof(struct at_catalog_slot *) * (s->count - i));
-        s->items[i] = at_catalog_slot_new(
-            r->kind == AT_CATALOG_PROFILE ? AT_CATALOG_PROFILE : AT_CATALOG_TABLE, name);
+        s->items[i] =
+            at_catalog_slot_new(r->kind == AT_CATALOG_FAMILY ? AT_CATALOG_TABLE : r->kind, name);
         s->count++;
     } else if (s->items[i]->sealed) {
         struct at_catalog_slot *copy = at_catalog_slot_copy(s->items[i]);
@@ -226,16 +255,25 @@ merge(struct at_catalog *c, const struct at_catalog_record *r, struct at_error *
     return AT_OK;
 }
 
-static struct slots *slots_of(struct at_catalog *c, const struct at_catalog_record *r)
+static bool is_kind(enum at_catalog_kind kind)
 {
-    switch (r->kind) {
-    case AT_CATALOG_TABLE:
-    case AT_CATALOG_FAMILY:
-        return &c->tables;
-    case AT_CATALOG_PROFILE:
-        return &c->profiles;
+    return kind >= AT_CATALOG_TABLE && kind <= AT_CATALOG_KIND_MAX;
+}
+
+/* One at a time: one more comes with each change. */
+static void drop_oldest(struct slots *operations)
+{
+    while (operations->count > AT_OPERATIONS_MAX) {
+        uint32_t oldest = 0;
+        for (uint32_t i = 1; i < operations->count; i++)
+            if (at_stamp_cmp(operations->items[i]->records[0].stamp,
+                             operations->items[oldest]->records[0].stamp) < 0)
+                oldest = i;
+        at_catalog_slot_unref(&operations->items[oldest]);
+        operations->count--;
+        memmove(&operations->items[oldest], &operations->items[oldest + 1],
+                sizeof(struct at_catalog_slot *) * (operations->count - oldest));
     }
-    return NULL;
 }
 
 /* `room` is for that many new slots. */
@@ -287,33 +325,37 @@ static enum at_code seal(struct slots *s, const struct at_catalog_ids *ids, stru
 
 static void index_make(struct at_catalog *c)
 {
-    uint32_t slot_count = c->tables.count + c->profiles.count;
+    uint32_t present_count = 0, at = 0;
 
-    c->present_tables = at_alloc(sizeof(struct at_catalog_slot *) * slot_count);
-    c->first_record = at_alloc(sizeof(uint32_t) * slot_count);
-    for (uint32_t i = 0; i < c->tables.count; i++) {
-        struct at_catalog_slot *slot = c->tables.items[i];
-        c->first_record[i] = c->record_count;
-        c->record_count += slot->record_count;
-        if (slot->present)
-            c->present_tables[c->present_table_count++] = slot;
-    }
-    c->present_profiles = c->present_tables + c->present_table_count;
-    for (uint32_t i = 0; i < c->profiles.count; i++) {
-        struct at_catalog_slot *slot = c->profiles.items[i];
-        c->first_record[c->tables.count + i] = c->record_count;
-        c->record_count += slot->record_count;
-        c->profiles_version =
-            at_hash64(at_slice_make(&slot->digest, sizeof(slot->digest)), c->profiles_version);
-        if (slot->present)
-            c->present_profiles[c->present_profile_count++] = slot;
+    for (uint32_t g = 0; g < GROUPS; g++)
+        c->slot_count += c->groups[g].count;
+    c->present = at_alloc(sizeof(struct at_catalog_slot *) * c->slot_count);
+    c->slots = at_alloc(sizeof(struct at_catalog_slot *) * c->slot_count);
+    c->first_record = at_alloc(sizeof(uint32_t) * c->slot_count);
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        struct slots *group = &c->groups[g];
+        group->present = c->present + present_count;
+        for (uint32_t i = 0; i < group->count; i++, at++) {
+            struct at_catalog_slot *slot = group->items[i];
+            c->slots[at] = slot;
+            c->first_record[at] = c->record_count;
+            c->record_count += slot->record_count;
+            if (g > 0) /* tables have none: nobody asks, and there may be many */
+                group->version =
+                    at_hash64(at_slice_make(&slot->digest, sizeof(slot->digest)), group->version);
+            if (slot->present)
+                group->present[group->present_count++] = slot;
+        }
+        present_count += group->present_count;
     }
 }
 
-static uint64_t slot_counter(const struct slots *s, const struct at_catalog_record *place)
+static const struct at_catalog_record *record_at(const struct at_catalog *c,
+                                                 const struct at_catalog_record *place)
 {
+    AT_ASSERT(is_kind(place->kind));
+    const struct slots *s = &c->groups[group_of(place->kind)];
     const struct at_catalog_slot *slot = find(s->items, s->count, slot_name(place));
-    const struct at_catalog_record *r = slot ? at_catalog_slot_find(slot, place) : NULL;
 
-    return r ? r->counter : 0;
+    return slot ? at_catalog_slot_find(slot, place) : NULL;
 }

@@ -1,4 +1,5 @@
-/* catalog.h: tables, families and app profiles as small mergeable records. PURE.
+/* catalog.h: tables, families, app profiles and all else that is administered, as small mergeable
+ * records. PURE.
  *
  * Existence of a name is a counter: even is absent, odd is present; create and delete add one to
  * what the serving cluster sees; merging takes the maximum. The counter is also the name's
@@ -23,18 +24,27 @@ enum at_catalog_kind {
     AT_CATALOG_TABLE = 1,
     AT_CATALOG_FAMILY = 2,
     AT_CATALOG_PROFILE = 3,
+    /* Named like profiles, without parts of their own; `fields` are a serialized message: */
+    AT_CATALOG_INSTANCE = 4,  /* instance id: google.bigtable.admin.v2.Instance without name */
+    AT_CATALOG_CLUSTER = 5,   /* cluster id: atoll.v1.ClusterRecord */
+    AT_CATALOG_OPERATION = 6, /* its full name: google.longrunning.Operation */
+    AT_CATALOG_POLICY = 7,    /* resource relative to the instance, "" is the instance itself:
+                                 google.iam.v1.Policy without etag */
+    AT_CATALOG_BACKUP = 8,    /* "cluster/backup": google.bigtable.admin.v2.Backup without name */
 };
+#define AT_CATALOG_KIND_MAX AT_CATALOG_BACKUP
 
 /* One record, as logged, stored and merged. */
 struct at_catalog_record {
     enum at_catalog_kind kind;
-    struct at_slice name;      /* table id, family name or profile id */
+    struct at_slice name;      /* table id, family name, profile id, ... */
     struct at_slice table;     /* FAMILY: its table */
     uint64_t table_generation; /* FAMILY */
     uint64_t counter;
     struct at_stamp stamp;  /* of the operation that wrote `fields` */
     struct at_slice fields; /* TABLE: see at_table_fields; FAMILY: a serialized
-                               google.bigtable.admin.v2.ColumnFamily; PROFILE: AppProfile */
+                               google.bigtable.admin.v2.ColumnFamily; PROFILE: AppProfile; others
+                               as said above */
 };
 
 /* Which rule merges a family's cells. */
@@ -94,11 +104,12 @@ struct at_table {
     uint32_t id; /* local; 0 until the store gave one */
 };
 
-struct at_profile_record {
+/* A present record of any kind but tables and families. */
+struct at_named_record {
     struct at_slice name;
-    uint64_t generation;
+    uint64_t generation; /* odd */
     struct at_stamp stamp;
-    struct at_slice fields; /* serialized AppProfile */
+    struct at_slice fields; /* serialized, by kind */
 };
 
 struct at_catalog;
@@ -109,7 +120,8 @@ void at_catalog_free(struct at_catalog **catalog);
 
 /* at_catalog_apply returns a new catalog with the records merged in; the old one is untouched.
  * `ids` gives local ids to present tables and families (it may allocate them; NULL: all are 0) and
- * is asked again for all of a table of which something changed. Records that lose are ignored.
+ * is asked again for all of a table of which something changed. Records that lose are ignored. Of
+ * operations only the AT_OPERATIONS_MAX with the highest stamps are kept.
  * INVALID_ARGUMENT when a winner's fields are malformed (nothing is made then). */
 struct at_catalog_ids {
     void *ctx;
@@ -129,13 +141,14 @@ AT_MUST_USE enum at_code at_catalog_apply(const struct at_catalog *catalog,
 /* Look-ups return present ones only, NULL when absent; they live as long as the catalog. */
 const struct at_table *at_catalog_table(const struct at_catalog *c, struct at_slice table);
 const struct at_family *at_table_family(const struct at_table *t, struct at_slice family);
-const struct at_profile_record *at_catalog_profile(const struct at_catalog *c,
-                                                   struct at_slice profile);
+const struct at_named_record *
+at_catalog_named(const struct at_catalog *c, enum at_catalog_kind kind, struct at_slice name);
 /* In name order. */
 uint32_t at_catalog_table_count(const struct at_catalog *c);
 const struct at_table *at_catalog_table_at(const struct at_catalog *c, uint32_t index);
-uint32_t at_catalog_profile_count(const struct at_catalog *c);
-const struct at_profile_record *at_catalog_profile_at(const struct at_catalog *c, uint32_t index);
+uint32_t at_catalog_named_count(const struct at_catalog *c, enum at_catalog_kind kind);
+const struct at_named_record *
+at_catalog_named_at(const struct at_catalog *c, enum at_catalog_kind kind, uint32_t index);
 
 /* The counter of a name, present or absent (0: never existed). What create and delete count on
  * from. */
@@ -144,14 +157,20 @@ uint64_t at_catalog_family_counter(const struct at_catalog *c,
                                    struct at_slice table,
                                    uint64_t table_generation,
                                    struct at_slice family);
-uint64_t at_catalog_profile_counter(const struct at_catalog *c, struct at_slice profile);
+uint64_t at_catalog_named_counter(const struct at_catalog *c,
+                                  enum at_catalog_kind kind,
+                                  struct at_slice name);
 
 /* Every record, deleted ones too: for tests, digests and dumps. */
 uint32_t at_catalog_record_count(const struct at_catalog *c);
 const struct at_catalog_record *at_catalog_record_at(const struct at_catalog *c, uint32_t index);
 
-/* at_catalog_profiles_version changes exactly when the set of profile records does. */
-uint64_t at_catalog_profiles_version(const struct at_catalog *c);
+/* at_catalog_has: a record of this kind, generation and name is kept, of whatever counter. */
+bool at_catalog_has(const struct at_catalog *c, const struct at_catalog_record *place);
+
+/* at_catalog_kind_version changes exactly when the set of records of a kind does. Not of tables and
+ * families. */
+uint64_t at_catalog_kind_version(const struct at_catalog *c, enum at_catalog_kind kind);
 
 /* Msgpack form of one record. Decode borrows. */
 AT_MUST_USE enum at_code at_catalog_record_encode(const struct at_catalog_record *r,

@@ -11,6 +11,7 @@
 
 static enum at_code put_items(const struct at_catalog_record *r, struct at_buf *out);
 static enum at_code check_names(const struct at_catalog_record *r);
+static size_t name_bytes_max(enum at_catalog_kind kind);
 static bool is_name_byte(uint8_t c, bool first);
 
 enum at_code at_catalog_record_encode(const struct at_catalog_record *r, struct at_buf *out)
@@ -49,7 +50,7 @@ enum at_code at_catalog_record_decode(struct at_unpack *in, struct at_catalog_re
     AT_TRY(at_unpack_u64(in, &r.stamp.hlc));
     AT_TRY(at_unpack_u32(in, &r.stamp.origin.v));
     AT_TRY(at_unpack_bin(in, &r.fields));
-    if (kind < AT_CATALOG_TABLE || kind > AT_CATALOG_PROFILE)
+    if (kind < AT_CATALOG_TABLE || kind > AT_CATALOG_KIND_MAX)
         return AT_INVALID_ARGUMENT;
     r.kind = (enum at_catalog_kind)kind;
     if (r.counter == 0 || r.counter > UINT32_MAX || r.table_generation > UINT32_MAX)
@@ -109,10 +110,26 @@ static enum at_code check_names(const struct at_catalog_record *r)
     case AT_CATALOG_FAMILY:
         AT_TRY(at_family_name_check(r->name, NULL));
         return at_table_id_check(r->table, NULL);
-    case AT_CATALOG_PROFILE:
-        break; /* its form is appprofile's to check; here it is only bounded */
+    case AT_CATALOG_POLICY:
+        return r->name.len <= AT_RESOURCE_NAME_BYTES_MAX ? AT_OK : AT_INVALID_ARGUMENT;
+    case AT_CATALOG_PROFILE: /* its form is appprofile's to check; here it is only bounded */
+    case AT_CATALOG_INSTANCE:
+    case AT_CATALOG_CLUSTER:
+    case AT_CATALOG_OPERATION:
+    case AT_CATALOG_BACKUP:
+        break;
     }
-    return r->name.len > 0 && r->name.len <= AT_PROFILE_ID_BYTES_MAX ? AT_OK : AT_INVALID_ARGUMENT;
+    return r->name.len > 0 && r->name.len <= name_bytes_max(r->kind) ? AT_OK : AT_INVALID_ARGUMENT;
+}
+
+static size_t name_bytes_max(enum at_catalog_kind kind)
+{
+    if (kind == AT_CATALOG_PROFILE)
+        return AT_PROFILE_ID_BYTES_MAX;
+    if (kind == AT_CATALOG_OPERATION)
+        return AT_RESOURCE_NAME_BYTES_MAX;
+    return kind == AT_CATALOG_BACKUP ? AT_INSTANCE_ID_BYTES_MAX + 1 + AT_BACKUP_ID_BYTES_MAX
+                                     : AT_INSTANCE_ID_BYTES_MAX;
 }
 
 static bool is_name_byte(uint8_t c, bool first)

@@ -40,7 +40,7 @@ struct at_catalog_slot *at_catalog_slot_new(enum at_catalog_kind kind, struct at
 {
     struct at_catalog_slot *slot = AT_NEW(struct at_catalog_slot);
 
-    AT_ASSERT(kind == AT_CATALOG_TABLE || kind == AT_CATALOG_PROFILE);
+    AT_ASSERT(kind != AT_CATALOG_FAMILY);
     slot->refs = 1;
     slot->kind = kind;
     at_arena_init(&slot->arena, ARENA_FIRST_BYTES);
@@ -132,11 +132,11 @@ enum at_code at_catalog_slot_seal(struct at_catalog_slot *slot,
     slot->present = first->kind == slot->kind && is_present(first);
     if (slot->present && slot->kind == AT_CATALOG_TABLE)
         AT_TRY(seal_table(slot, ids, reterr));
-    if (slot->present && slot->kind == AT_CATALOG_PROFILE)
-        slot->profile = (struct at_profile_record){.name = slot->name,
-                                                   .generation = first->counter,
-                                                   .stamp = first->stamp,
-                                                   .fields = first->fields};
+    if (slot->present && slot->kind != AT_CATALOG_TABLE)
+        slot->named = (struct at_named_record){.name = slot->name,
+                                               .generation = first->counter,
+                                               .stamp = first->stamp,
+                                               .fields = first->fields};
     slot->digest = digest(slot);
     slot->sealed = true;
     return AT_OK;

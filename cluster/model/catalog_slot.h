@@ -1,4 +1,4 @@
-/* catalog_slot.h: all records of one table (its own and its families'), or of one profile. PURE.
+/* catalog_slot.h: all records of one table (its own and its families'), or the one of a name. PURE.
  *
  * The unit that versions of a catalog share: sealed slots never change but for their count of
  * references, which is counted atomically, as the last holder of an old version may be any thread.
@@ -12,7 +12,7 @@ struct at_catalog_slot {
     uint32_t refs;
     bool sealed;
     bool present;
-    enum at_catalog_kind kind; /* TABLE or PROFILE */
+    enum at_catalog_kind kind; /* not FAMILY */
     struct at_arena arena;     /* everything below lives here */
     struct at_slice name;
     struct at_catalog_record *records; /* table first (if any), families by generation and name */
@@ -20,8 +20,8 @@ struct at_catalog_slot {
     uint32_t record_cap;
     uint64_t digest; /* of the records; sealed */
     union {
-        struct at_table table;            /* TABLE, present, sealed */
-        struct at_profile_record profile; /* PROFILE, present, sealed */
+        struct at_table table;        /* TABLE, present, sealed */
+        struct at_named_record named; /* others, present, sealed */
     };
 };
 

@@ -154,7 +154,7 @@ Google__Protobuf__Any *at_admin_any(struct at_arena *arena, const ProtobufCMessa
 /* at_profile_view_render: the stored profile with name and etag. DATA_LOSS. */
 AT_MUST_USE enum at_code
 at_profile_view_render(const struct at_service *service,
-                       const struct at_profile_record *record,
+                       const struct at_named_record *record,
                        struct at_arena *arena,
                        Google__Bigtable__Admin__V2__AppProfile **ret_profile,
                        struct at_error *reterr);

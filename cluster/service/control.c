@@ -97,13 +97,14 @@ static bool fill_profiles(struct at_service *service,
 {
     struct at_arena *arena = at_grpc_call_arena(call);
     struct at_schema *schema = at_store_schema(service->store);
-    uint32_t count = at_catalog_profile_count(schema->catalog);
-    response->catalog_version = at_catalog_profiles_version(schema->catalog);
+    uint32_t count = at_catalog_named_count(schema->catalog, AT_CATALOG_PROFILE);
+    response->catalog_version = at_catalog_kind_version(schema->catalog, AT_CATALOG_PROFILE);
     response->profiles =
         AT_ARENA_ARRAY(arena, Google__Bigtable__Admin__V2__AppProfile *, count + 1);
     bool ok = true;
     for (uint32_t i = 0; i < count && ok; i++) {
-        const struct at_profile_record *record = at_catalog_profile_at(schema->catalog, i);
+        const struct at_named_record *record =
+            at_catalog_named_at(schema->catalog, AT_CATALOG_PROFILE, i);
         Google__Bigtable__Admin__V2__AppProfile *profile = at_proto_unpack(
             arena, &google__bigtable__admin__v2__app_profile__descriptor, record->fields);
         ok = profile != NULL;

@@ -75,7 +75,7 @@ static bool answer_profile(struct at_service *service,
 
     if (at_admin_child(service, resource, "/appProfiles/", &id, NULL) != AT_OK)
         return false;
-    const struct at_profile_record *record = at_catalog_profile(catalog, id);
+    const struct at_named_record *record = at_catalog_named(catalog, AT_CATALOG_PROFILE, id);
     if (!record || number > record->stamp.hlc ||
         at_profile_view_render(service, record, at_grpc_call_arena(call), &profile, NULL) != AT_OK)
         return false;

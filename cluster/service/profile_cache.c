@@ -77,17 +77,17 @@ static void
 fill(struct at_profile_cache *cache, const struct at_catalog *catalog, struct at_slice cluster_id)
 {
     at_arena_reset(&cache->arena);
-    cache->count = at_catalog_profile_count(catalog);
+    cache->count = at_catalog_named_count(catalog, AT_CATALOG_PROFILE);
     cache->entries = AT_ARENA_ARRAY(&cache->arena, struct at_profile_entry, cache->count);
     for (uint32_t i = 0; i < cache->count; i++) {
-        const struct at_profile_record *record = at_catalog_profile_at(catalog, i);
+        const struct at_named_record *record = at_catalog_named_at(catalog, AT_CATALOG_PROFILE, i);
         cache->entries[i] = (struct at_profile_entry){
             .id = at_arena_copy(&cache->arena, record->name),
             .grant = grant_of(record->fields, &cache->arena, cluster_id),
         };
         AT_ASSERT(i == 0 || at_slice_cmp(cache->entries[i - 1].id, cache->entries[i].id) < 0);
     }
-    cache->version = at_catalog_profiles_version(catalog);
+    cache->version = at_catalog_kind_version(catalog, AT_CATALOG_PROFILE);
     cache->filled = true;
 }
 

@@ -7,7 +7,7 @@
 #define ETAG_BYTES_MAX 64
 
 enum at_code at_profile_view_render(const struct at_service *service,
-                                    const struct at_profile_record *record,
+                                    const struct at_named_record *record,
                                     struct at_arena *arena,
                                     Google__Bigtable__Admin__V2__AppProfile **ret_profile,
                                     struct at_error *reterr)
@@ -38,7 +38,7 @@ static enum at_code get_in(struct at_service *service,
     struct at_slice id;
 
     AT_TRY(at_admin_child(service, name, "/appProfiles/", &id, reterr));
-    const struct at_profile_record *record = at_catalog_profile(catalog, id);
+    const struct at_named_record *record = at_catalog_named(catalog, AT_CATALOG_PROFILE, id);
     if (!record)
         return at_fail(reterr, AT_NOT_FOUND, "App profile %s not found", name);
     return at_profile_view_render(service, record, arena, ret_profile, reterr);
@@ -71,13 +71,13 @@ static enum at_code list_in(struct at_service *service,
                             struct at_error *reterr)
 {
     struct at_admin_page page;
-    uint32_t count = at_catalog_profile_count(catalog);
+    uint32_t count = at_catalog_named_count(catalog, AT_CATALOG_PROFILE);
 
     AT_TRY(at_admin_parent_check(service, in->parent, reterr));
     AT_TRY(at_admin_page_decode(in->page_size, in->page_token, arena, &page, reterr));
     out->app_profiles = AT_ARENA_ARRAY(arena, Google__Bigtable__Admin__V2__AppProfile *, count + 1);
     for (uint32_t i = 0; i < count; i++) {
-        const struct at_profile_record *record = at_catalog_profile_at(catalog, i);
+        const struct at_named_record *record = at_catalog_named_at(catalog, AT_CATALOG_PROFILE, i);
         if (at_slice_cmp(record->name, page.after) <= 0)
             continue;
         if (out->n_app_profiles == page.size) {

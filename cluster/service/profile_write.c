@@ -180,11 +180,11 @@ static enum at_code decide_create(struct at_write_catalog *write,
     struct profile_change *p = (struct profile_change *)at_change_of(write);
     const struct at_service *service = p->change.service;
 
-    if (at_catalog_profile(catalog, p->id))
+    if (at_catalog_named(catalog, AT_CATALOG_PROFILE, p->id))
         return at_fail(reterr, AT_ALREADY_EXISTS,
                        "App profile projects/%s/instances/%s/appProfiles/%.*s already exists",
                        service->project, service->instance, AT_SLICE_ARG(p->id));
-    if (at_catalog_profile_count(catalog) >= AT_PROFILES_MAX)
+    if (at_catalog_named_count(catalog, AT_CATALOG_PROFILE) >= AT_PROFILES_MAX)
         return at_fail(reterr, AT_RESOURCE_EXHAUSTED, "An instance has at most %d app profiles",
                        AT_PROFILES_MAX);
     return put_profile(p, catalog, NULL, &p->wanted, reterr);
@@ -211,7 +211,7 @@ static enum at_code decide_update(struct at_write_catalog *write,
                                   struct at_error *reterr)
 {
     struct profile_change *p = (struct profile_change *)at_change_of(write);
-    const struct at_profile_record *record = at_catalog_profile(catalog, p->id);
+    const struct at_named_record *record = at_catalog_named(catalog, AT_CATALOG_PROFILE, p->id);
     struct at_profile old;
     struct at_profile now;
 
@@ -235,7 +235,7 @@ static enum at_code decide_delete(struct at_write_catalog *write,
                                   struct at_error *reterr)
 {
     struct profile_change *p = (struct profile_change *)at_change_of(write);
-    const struct at_profile_record *record = at_catalog_profile(catalog, p->id);
+    const struct at_named_record *record = at_catalog_named(catalog, AT_CATALOG_PROFILE, p->id);
 
     if (!record)
         return no_profile(p, reterr);
@@ -255,14 +255,14 @@ static enum at_code check_warnings(struct profile_change *p,
                                    struct at_error *reterr)
 {
     struct at_arena *arena = p->change.write.arena;
-    uint32_t count = at_catalog_profile_count(catalog);
+    uint32_t count = at_catalog_named_count(catalog, AT_CATALOG_PROFILE);
     struct at_profile *others = AT_ARENA_ARRAY(arena, struct at_profile, count + 1);
     uint32_t other_count = 0;
 
     if (p->ignore_warnings)
         return AT_OK;
     for (uint32_t i = 0; i < count; i++) {
-        const struct at_profile_record *record = at_catalog_profile_at(catalog, i);
+        const struct at_named_record *record = at_catalog_named_at(catalog, AT_CATALOG_PROFILE, i);
         if (at_slice_eq(record->name, p->id))
             continue;
         AT_TRY(at_profile_decode(record->fields, arena, &others[other_count], reterr));
@@ -284,7 +284,7 @@ static enum at_code put_profile(struct profile_change *p,
     const struct at_service *service = p->change.service;
     struct at_write_catalog *write = &p->change.write;
     struct at_slice clusters[AT_MEMBERS_MAX];
-    uint64_t counter = at_catalog_profile_counter(catalog, p->id);
+    uint64_t counter = at_catalog_named_counter(catalog, AT_CATALOG_PROFILE, p->id);
     struct at_profile stored = *now;
 
     at_buf_init(&bytes, PROFILE_BYTES_MAX);
@@ -349,12 +349,12 @@ static void on_refused(struct at_change *change)
 }
 
 /* The profile after the change; answers itself and returns NULL when it is gone again. */
-static const struct at_profile_record *
+static const struct at_named_record *
 changed_profile(struct at_change *change, Google__Bigtable__Admin__V2__AppProfile **ret_profile)
 {
     const struct profile_change *p = (struct profile_change *)change;
-    const struct at_profile_record *record =
-        at_catalog_profile(change->write.ret_schema->catalog, p->id);
+    const struct at_named_record *record =
+        at_catalog_named(change->write.ret_schema->catalog, AT_CATALOG_PROFILE, p->id);
     struct at_error error;
 
     enum at_code code =
@@ -380,7 +380,7 @@ static void on_updated(struct at_change *change)
     static const Google__Bigtable__Admin__V2__UpdateAppProfileMetadata METADATA =
         GOOGLE__BIGTABLE__ADMIN__V2__UPDATE_APP_PROFILE_METADATA__INIT;
     Google__Bigtable__Admin__V2__AppProfile *profile;
-    const struct at_profile_record *record = changed_profile(change, &profile);
+    const struct at_named_record *record = changed_profile(change, &profile);
 
     if (record)
         at_operation_reply(change->service, change->call,

@@ -172,7 +172,7 @@ void store_poke(struct at_store *s)
 
 void store_publish_schema(struct at_store *s, struct at_schema *schema)
 {
-    uint64_t profiles = at_catalog_profiles_version(schema->catalog);
+    uint64_t profiles = at_catalog_kind_version(schema->catalog, AT_CATALOG_PROFILE);
 
     pthread_mutex_lock(&s->schema_lock);
     struct at_schema *old = s->schema;

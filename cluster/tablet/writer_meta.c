@@ -17,6 +17,8 @@ static void store_winners(struct writer *w,
                           const struct at_catalog *catalog,
                           const struct at_catalog_record *records,
                           uint32_t count);
+static void
+remove_dropped(struct writer *w, const struct at_catalog *old, const struct at_catalog *new);
 static bool same_name(const struct at_catalog_record *a, const struct at_catalog_record *b);
 static void remove_dead(struct writer *w,
                         const struct at_catalog *old,
@@ -57,6 +59,7 @@ enum at_code writer_apply_catalog(struct writer *w,
 
     AT_TRY(at_catalog_apply(old, records, count, &ids, &new, reterr));
     store_winners(w, new, records, count);
+    remove_dropped(w, old, new);
     for (uint32_t i = 0; i < count; i++)
         remove_dead(w, old, new, &records[i]);
     meta_schema(w, new);
@@ -201,6 +204,25 @@ static void store_winners(struct writer *w,
     }
 }
 
+/* Operations that the catalog does not keep any more. */
+static void
+remove_dropped(struct writer *w, const struct at_catalog *old, const struct at_catalog *new)
+{
+    uint32_t all = at_catalog_record_count(old);
+
+    if (at_catalog_kind_version(old, AT_CATALOG_OPERATION) ==
+        at_catalog_kind_version(new, AT_CATALOG_OPERATION))
+        return;
+    for (uint32_t at = 0; at < all; at++) {
+        const struct at_catalog_record *r = at_catalog_record_at(old, at);
+        if (r->kind != AT_CATALOG_OPERATION || at_catalog_has(new, r))
+            continue;
+        at_buf_clear(&w->meta_key);
+        meta_catalog_key(&w->meta_key, r);
+        at_batch_delete(w->round.batch, AT_SPACE_META, at_buf_slice(&w->meta_key));
+    }
+}
+
 static bool same_name(const struct at_catalog_record *a, const struct at_catalog_record *b)
 {
     return a->kind == b->kind && a->table_generation == b->table_generation &&
@@ -216,7 +238,7 @@ static void remove_dead(struct writer *w,
     uint64_t to = counter_of(new, r);
     uint32_t parent = 0;
 
-    if (r->kind == AT_CATALOG_PROFILE || to == from)
+    if ((r->kind != AT_CATALOG_TABLE && r->kind != AT_CATALOG_FAMILY) || to == from)
         return;
     if (r->kind == AT_CATALOG_FAMILY)
         parent = at_local_ids_find(&w->ids, 0, r->table, r->table_generation);
@@ -236,15 +258,9 @@ static void remove_dead(struct writer *w,
 
 static uint64_t counter_of(const struct at_catalog *c, const struct at_catalog_record *r)
 {
-    switch (r->kind) {
-    case AT_CATALOG_TABLE:
-        return at_catalog_table_counter(c, r->name);
-    case AT_CATALOG_FAMILY:
+    if (r->kind == AT_CATALOG_FAMILY)
         return at_catalog_family_counter(c, r->table, r->table_generation, r->name);
-    case AT_CATALOG_PROFILE:
-        break;
-    }
-    return at_catalog_profile_counter(c, r->name);
+    return at_catalog_named_counter(c, r->kind, r->name);
 }
 
 /* Of a family, or (family_id 0) of a table with all its families and markers. What hides rows of a

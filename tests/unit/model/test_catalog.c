@@ -391,28 +391,82 @@ static void profiles_are_records_too_and_have_a_version(void **state)
 
     (void)state;
     cluster_init(&c, 1);
-    uint64_t none = at_catalog_profiles_version(c.catalog);
+    uint64_t none = at_catalog_kind_version(c.catalog, AT_CATALOG_PROFILE);
     apply(&c, &r, 1);
-    uint64_t one = at_catalog_profiles_version(c.catalog);
+    uint64_t one = at_catalog_kind_version(c.catalog, AT_CATALOG_PROFILE);
     assert_true(one != none);
-    assert_true(at_slice_eq_cstr(at_catalog_profile(c.catalog, AT_LIT("p"))->fields, "one"));
-    assert_ptr_equal(at_catalog_profile_at(c.catalog, 0),
-                     at_catalog_profile(c.catalog, AT_LIT("p")));
+    assert_true(at_slice_eq_cstr(
+        at_catalog_named(c.catalog, AT_CATALOG_PROFILE, AT_LIT("p"))->fields, "one"));
+    assert_ptr_equal(at_catalog_named_at(c.catalog, AT_CATALOG_PROFILE, 0),
+                     at_catalog_named(c.catalog, AT_CATALOG_PROFILE, AT_LIT("p")));
     toggle_table(&c);
     apply(&c, &r, 1);
-    assert_true(at_catalog_profiles_version(c.catalog) == one);
+    assert_true(at_catalog_kind_version(c.catalog, AT_CATALOG_PROFILE) == one);
     r.stamp.hlc = 9;
     r.fields = AT_LIT("two");
     apply(&c, &r, 1);
-    uint64_t two = at_catalog_profiles_version(c.catalog);
+    uint64_t two = at_catalog_kind_version(c.catalog, AT_CATALOG_PROFILE);
     assert_true(two != one && two != none);
     r.counter = 2;
     apply(&c, &r, 1);
-    assert_null(at_catalog_profile(c.catalog, AT_LIT("p")));
-    assert_int_equal(at_catalog_profile_count(c.catalog), 0);
-    assert_int_equal(at_catalog_profile_counter(c.catalog, AT_LIT("p")), 2);
-    assert_true(at_catalog_profiles_version(c.catalog) != two);
+    assert_null(at_catalog_named(c.catalog, AT_CATALOG_PROFILE, AT_LIT("p")));
+    assert_int_equal(at_catalog_named_count(c.catalog, AT_CATALOG_PROFILE), 0);
+    assert_int_equal(at_catalog_named_counter(c.catalog, AT_CATALOG_PROFILE, AT_LIT("p")), 2);
+    assert_true(at_catalog_kind_version(c.catalog, AT_CATALOG_PROFILE) != two);
     at_catalog_free(&c.catalog);
+}
+
+static void each_kind_has_names_and_a_version_of_its_own(void **state)
+{
+    struct cluster c;
+    struct at_catalog_record r = {.name = AT_LIT("x"), .counter = 1, .fields = AT_LIT("1")};
+
+    (void)state;
+    cluster_init(&c, 1);
+    for (int kind = AT_CATALOG_PROFILE; kind <= AT_CATALOG_KIND_MAX; kind++) {
+        r.kind = (enum at_catalog_kind)kind;
+        uint64_t before = at_catalog_kind_version(c.catalog, r.kind);
+        assert_null(at_catalog_named(c.catalog, r.kind, r.name));
+        assert_false(at_catalog_has(c.catalog, &r));
+        apply(&c, &r, 1);
+        assert_true(at_catalog_kind_version(c.catalog, r.kind) != before);
+        assert_int_equal(at_catalog_named_count(c.catalog, r.kind), 1);
+        assert_non_null(at_catalog_named(c.catalog, r.kind, r.name));
+        assert_true(at_catalog_has(c.catalog, &r));
+        assert_int_equal(at_catalog_record_at(c.catalog, (uint32_t)kind - AT_CATALOG_PROFILE)->kind,
+                         kind);
+    }
+    r = (struct at_catalog_record){.kind = AT_CATALOG_POLICY, .counter = 1};
+    apply(&c, &r, 1); /* the policy of the instance itself has no name */
+    assert_non_null(at_catalog_named(c.catalog, AT_CATALOG_POLICY, AT_LIT("")));
+    at_catalog_free(&c.catalog);
+}
+
+static void only_the_newest_operations_are_kept_whatever_the_order(void **state)
+{
+    struct cluster forth, back;
+    char name[24];
+    const uint32_t count = AT_OPERATIONS_MAX + 7;
+
+    (void)state;
+    cluster_init(&forth, 1);
+    cluster_init(&back, 1);
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        uint32_t n = i < count ? i : 2 * count - 1 - i;
+        (void)snprintf(name, sizeof(name), "operations/%u", (n * 7919) % 1000003);
+        struct at_catalog_record r = {.kind = AT_CATALOG_OPERATION,
+                                      .name = at_slice_cstr(name),
+                                      .counter = 1,
+                                      .stamp = {.hlc = 100 + n}};
+        apply(i < count ? &forth : &back, &r, 1);
+    }
+    assert_int_equal(at_catalog_named_count(forth.catalog, AT_CATALOG_OPERATION),
+                     AT_OPERATIONS_MAX);
+    assert_true(at_catalog_kind_version(forth.catalog, AT_CATALOG_OPERATION) ==
+                at_catalog_kind_version(back.catalog, AT_CATALOG_OPERATION));
+    assert_null(at_catalog_named(forth.catalog, AT_CATALOG_OPERATION, AT_LIT("operations/0")));
+    at_catalog_free(&forth.catalog);
+    at_catalog_free(&back.catalog);
 }
 
 static void an_older_version_stays_as_it_was(void **state)
@@ -476,7 +530,8 @@ static void assert_same_catalog(const struct at_catalog *a, const struct at_cata
         assert_int_equal(at_catalog_record_encode(at_catalog_record_at(b, i), &y), AT_OK);
     }
     assert_true(at_slice_eq(at_buf_slice(&x), at_buf_slice(&y)));
-    assert_true(at_catalog_profiles_version(a) == at_catalog_profiles_version(b));
+    assert_true(at_catalog_kind_version(a, AT_CATALOG_PROFILE) ==
+                at_catalog_kind_version(b, AT_CATALOG_PROFILE));
     assert_int_equal(at_catalog_table_count(a), at_catalog_table_count(b));
     for (uint32_t i = 0; i < at_catalog_table_count(a); i++) {
         const struct at_table *s = at_catalog_table_at(a, i);
@@ -584,6 +639,8 @@ int main(void)
         cmocka_unit_test(malformed_fields_are_refused_and_change_nothing),
         cmocka_unit_test(a_family_knows_its_type_and_gc_rule),
         cmocka_unit_test(profiles_are_records_too_and_have_a_version),
+        cmocka_unit_test(each_kind_has_names_and_a_version_of_its_own),
+        cmocka_unit_test(only_the_newest_operations_are_kept_whatever_the_order),
         cmocka_unit_test(an_older_version_stays_as_it_was),
         cmocka_unit_test(a_catalog_is_a_function_of_the_set_of_records),
         cmocka_unit_test(a_thousand_tables_are_found_counted_and_in_order),

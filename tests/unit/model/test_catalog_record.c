@@ -66,7 +66,13 @@ static void a_record_of_a_peer_must_have_a_kind_a_name_and_a_counter(void **stat
     r.counter = (uint64_t)UINT32_MAX + 1;
     assert_int_equal(recode(r), AT_INVALID_ARGUMENT);
     r.counter = 1;
-    r.kind = (enum at_catalog_kind)4;
+    r.kind = (enum at_catalog_kind)(AT_CATALOG_KIND_MAX + 1);
+    assert_int_equal(recode(r), AT_INVALID_ARGUMENT);
+    r.kind = AT_CATALOG_POLICY;
+    assert_int_equal(recode(r), AT_OK);
+    r.name = AT_LIT(""); /* the instance's own policy */
+    assert_int_equal(recode(r), AT_OK);
+    r.kind = AT_CATALOG_OPERATION;
     assert_int_equal(recode(r), AT_INVALID_ARGUMENT);
     r.kind = AT_CATALOG_FAMILY; /* without a table */
     assert_int_equal(recode(r), AT_INVALID_ARGUMENT);

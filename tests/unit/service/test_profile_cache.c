@@ -76,7 +76,7 @@ static void grants_are_those_of_the_catalog(void **state)
     struct at_profile_cache cache;
     struct at_profile_grant grant;
     struct at_catalog *catalog = new_catalog();
-    uint64_t version = at_catalog_profiles_version(catalog);
+    uint64_t version = at_catalog_kind_version(catalog, AT_CATALOG_PROFILE);
 
     (void)state;
     at_profile_cache_init(&cache);
@@ -105,7 +105,7 @@ static void a_changed_profile_makes_the_cache_stale(void **state)
     struct at_profile_grant grant;
     struct at_catalog *old = new_catalog();
     struct at_catalog *deleted = with_profile(old, "any", AT_LIT(""), 2);
-    uint64_t version = at_catalog_profiles_version(deleted);
+    uint64_t version = at_catalog_kind_version(deleted, AT_CATALOG_PROFILE);
 
     (void)state;
     at_profile_cache_init(&cache);

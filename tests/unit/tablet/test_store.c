@@ -95,14 +95,14 @@ static void genesis_is_applied_once(void **state)
     f.config.genesis_count = 1;
     fx_reopen(&f);
     struct at_schema *s = at_store_schema(f.store);
-    assert_non_null(at_catalog_profile(s->catalog, AT_LIT("default")));
+    assert_non_null(at_catalog_named(s->catalog, AT_CATALOG_PROFILE, AT_LIT("default")));
     at_schema_unref(&s);
     at_store_close(&f.store);
     genesis.name = AT_LIT("other");
     fx_reopen(&f);
     s = at_store_schema(f.store);
-    assert_non_null(at_catalog_profile(s->catalog, AT_LIT("default")));
-    assert_null(at_catalog_profile(s->catalog, AT_LIT("other")));
+    assert_non_null(at_catalog_named(s->catalog, AT_CATALOG_PROFILE, AT_LIT("default")));
+    assert_null(at_catalog_named(s->catalog, AT_CATALOG_PROFILE, AT_LIT("other")));
     at_schema_unref(&s);
     fx_close(&f);
 }
