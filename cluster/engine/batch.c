@@ -13,7 +13,8 @@
  *     sequence(8, filled in by RocksDB) count(4, little-endian) record...
  *     record: type(1) family-id(varint) length(varint) key [length(varint) value]
  * A put is then a few stores and two copies, with no call into RocksDB. The family ids are those
- * that at_engine_open checked.
+ * that at_engine_open checked. That of CELLS changes when another keyspace becomes CELLS: it is
+ * written with two bytes, whatever it is, and put right when a batch is sealed.
  *
  * A sealed batch has its cells in key order: RocksDB puts them into a skip list, and finds the
  * place of a key from that of the one before it. The keys of cells carry a stamp, so no two of a
@@ -28,6 +29,8 @@
 #define HEADER_BYTES 12
 #define COUNT_OFFSET 8
 #define RECORD_HEAD_BYTES_MAX (1 + 5 + 5 + 5)
+#define FAMILY_CELLS UINT32_MAX /* whichever it is */
+#define CELLS_ID_BYTES 2
 #define SORTED_MIN 128 /* cells: below it sorting costs more than it saves */
 
 enum record_type {
@@ -48,6 +51,7 @@ struct piece {
 struct at_batch {
     struct at_buf bytes;
     uint32_t count;
+    uint32_t cells_id; /* as it stands in the records, also those to come */
     bool unsortable;
     struct piece *pieces; /* in the order of the puts */
     uint32_t piece_count;
@@ -57,9 +61,13 @@ struct at_batch {
 
 static void append(struct at_batch *b,
                    enum record_type type,
-                   enum at_space space,
+                   uint32_t family_id,
                    struct at_slice key,
                    struct at_slice value);
+static uint32_t family_of(enum at_space space);
+static void put_cells_id(uint8_t *p, uint32_t id);
+static void relabel(struct at_batch *b, uint32_t cells_id);
+static size_t skip_slice(const struct at_batch *b, size_t at);
 static uint8_t *put_slice(uint8_t *p, struct at_slice s);
 static void note_piece(struct at_batch *b, size_t at, struct at_slice key, size_t value_len);
 static struct at_slice sort(struct at_batch *b);
@@ -72,6 +80,7 @@ struct at_batch *at_batch_new(void)
     struct at_batch *b = AT_NEW(struct at_batch);
 
     start(b);
+    b->cells_id = engine_family_id(AT_SPACE_CELLS);
     at_buf_init(&b->sorted, BATCH_BYTES_MAX);
     return b;
 }
@@ -117,7 +126,7 @@ void at_batch_put(struct at_batch *batch,
 {
     size_t at = batch->bytes.len;
 
-    append(batch, RECORD_PUT, space, key, value);
+    append(batch, RECORD_PUT, family_of(space), key, value);
     if (space == AT_SPACE_CELLS && !batch->unsortable)
         note_piece(batch, at, key, value.len);
 }
@@ -125,7 +134,7 @@ void at_batch_put(struct at_batch *batch,
 void at_batch_delete(struct at_batch *batch, enum at_space space, struct at_slice key)
 {
     batch->unsortable = batch->unsortable || space == AT_SPACE_CELLS;
-    append(batch, RECORD_DELETE, space, key, at_slice_make(NULL, 0));
+    append(batch, RECORD_DELETE, family_of(space), key, at_slice_make(NULL, 0));
 }
 
 void at_batch_delete_range(struct at_batch *batch,
@@ -134,12 +143,20 @@ void at_batch_delete_range(struct at_batch *batch,
                            struct at_slice end_key)
 {
     batch->unsortable = batch->unsortable || space == AT_SPACE_CELLS;
-    append(batch, RECORD_DELETE_RANGE, space, start_key, end_key);
+    append(batch, RECORD_DELETE_RANGE, family_of(space), start_key, end_key);
 }
 
-struct at_slice engine_batch_seal(struct at_batch *batch)
+void engine_batch_put_root(struct at_batch *batch, struct at_slice key, struct at_slice value)
+{
+    append(batch, RECORD_PUT, FAMILY_DEFAULT, key, value);
+}
+
+struct at_slice engine_batch_seal(struct at_batch *batch, uint32_t cells_id)
 {
     uint32_t count = batch->count;
+
+    if (batch->cells_id != cells_id)
+        relabel(batch, cells_id);
 
     for (int i = 0; i < 4; i++, count >>= 8)
         batch->bytes.data[COUNT_OFFSET + i] = (uint8_t)count;
@@ -211,7 +228,7 @@ static int piece_cmp(const void *a, const void *b, void *bytes)
 
 static void append(struct at_batch *b,
                    enum record_type type,
-                   enum at_space space,
+                   uint32_t family_id,
                    struct at_slice key,
                    struct at_slice value)
 {
@@ -220,12 +237,63 @@ static void append(struct at_batch *b,
     AT_ASSERT(code == AT_OK);
     uint8_t *p = b->bytes.data + b->bytes.len;
     *p++ = (uint8_t)type;
-    *p++ = (uint8_t)engine_family_id(space); /* a varint below 128 */
+    if (family_id == FAMILY_CELLS) {
+        put_cells_id(p, b->cells_id);
+        p += CELLS_ID_BYTES;
+    } else {
+        *p++ = (uint8_t)family_id; /* a varint below 128 */
+    }
     p = put_slice(p, key);
     if (type != RECORD_DELETE)
         p = put_slice(p, value);
     b->bytes.len = (size_t)(p - b->bytes.data);
     b->count++;
+}
+
+static uint32_t family_of(enum at_space space)
+{
+    return space == AT_SPACE_CELLS ? FAMILY_CELLS : engine_family_id(space);
+}
+
+/* The longer form of a varint, also where the short one would do: it tells cells from the rest. */
+static void put_cells_id(uint8_t *p, uint32_t id)
+{
+    AT_ASSERT(id <= FAMILY_ID_MAX);
+    p[0] = (uint8_t)(0x80 | (id & 0x7f));
+    p[1] = (uint8_t)(id >> 7);
+}
+
+static void relabel(struct at_batch *b, uint32_t cells_id)
+{
+    size_t at = HEADER_BYTES;
+
+    b->cells_id = cells_id;
+    while (at < b->bytes.len) {
+        enum record_type type = (enum record_type)b->bytes.data[at++];
+        if (b->bytes.data[at] & 0x80) {
+            put_cells_id(b->bytes.data + at, cells_id);
+            at += CELLS_ID_BYTES;
+        } else {
+            at++;
+        }
+        at = skip_slice(b, at);
+        if (type != RECORD_DELETE)
+            at = skip_slice(b, at);
+    }
+    AT_ASSERT(at == b->bytes.len);
+}
+
+static size_t skip_slice(const struct at_batch *b, size_t at)
+{
+    uint32_t len = 0;
+
+    for (uint32_t shift = 0;; shift += 7) {
+        uint8_t byte = b->bytes.data[at++];
+        len |= (uint32_t)(byte & 0x7f) << shift;
+        if ((byte & 0x80) == 0)
+            break;
+    }
+    return at + len;
 }
 
 static uint8_t *put_slice(uint8_t *p, struct at_slice s)

@@ -47,12 +47,13 @@ void at_engine_compact(struct at_engine *e, struct at_slice start, struct at_sli
 {
     if (e->broken)
         return;
+    struct keyspace *cells = engine_space_ref(e, AT_SPACE_CELLS, NULL);
     rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
     rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
-    rocksdb_compact_range_cf_opt(e->db, engine_family(e, AT_SPACE_CELLS), options,
-                                 (const char *)start.data, start.len, (const char *)end.data,
-                                 end.len);
+    rocksdb_compact_range_cf_opt(e->db, cells->handle, options, (const char *)start.data, start.len,
+                                 (const char *)end.data, end.len);
     rocksdb_compactoptions_destroy(options);
+    engine_space_unref(&cells);
 }
 
 void at_engine_compact_stop(struct at_engine *e)

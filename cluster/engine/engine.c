@@ -22,13 +22,6 @@
  * nothing to be undone. Should RocksDB report an error of its own all the same, nothing more is
  * committed until the database is opened again, which reads back all that was acknowledged. */
 
-static const char *const family_names[FAMILY_COUNT] = {
-    [FAMILY_DEFAULT] = "default",
-    [1 + AT_SPACE_CELLS] = "cells",
-    [1 + AT_SPACE_LOG] = "log",
-    [1 + AT_SPACE_META] = "meta",
-};
-
 /* at_engine_range_bytes counts entries in memtables up to this many. */
 #define MEMTABLE_COUNT_MAX 4096
 
@@ -38,44 +31,40 @@ static const char *const family_names[FAMILY_COUNT] = {
 static enum at_code check_space(struct at_engine *e, size_t bytes, struct at_error *reterr);
 static enum at_code check_dir(const char *dir, struct at_error *reterr);
 static bool is_data_file(const char *name);
-static enum at_code check_families(const struct at_engine *e, struct at_error *reterr);
 static void close_database(struct at_engine *e);
 static void release(struct at_engine *e);
 static uint64_t memtable_bytes(struct at_engine *e,
-                               enum at_space space,
+                               const struct keyspace *space,
                                struct at_slice start,
                                struct at_slice end);
-static uint64_t property(struct at_engine *e, enum at_space space, const char *name);
+static uint64_t property(struct at_engine *e, const struct keyspace *space, const char *name);
 
 enum at_code at_engine_open(const struct at_engine_options *options,
                             struct at_engine **ret_engine,
                             struct at_error *reterr)
 {
-    char *text = NULL;
-
     AT_ASSERT(options->memtable_bytes > 0);
     AT_TRY(check_dir(options->dir, reterr));
     struct at_engine *e = AT_NEW(struct at_engine);
     e->dir = at_dup(options->dir, strlen(options->dir));
     e->reserve_bytes = engine_reserve_bytes(options);
     e->sieve = options->sieve;
+    e->on_sync = options->on_sync;
+    e->on_sync_ctx = options->on_sync_ctx;
     pthread_mutex_init(&e->sieve_lock, NULL);
+    pthread_mutex_init(&e->spaces_lock, NULL);
     engine_options_make(e, options);
-    e->db = rocksdb_open_column_families(e->options[FAMILY_DEFAULT], options->dir, FAMILY_COUNT,
-                                         family_names, (const rocksdb_options_t *const *)e->options,
-                                         e->families, &text);
-    if (text != NULL) {
-        e->db = NULL;
+    enum at_code code = engine_spaces_open(e, options->dir, reterr);
+    if (code != AT_OK) {
         release(e);
-        return engine_fail(text, "open the database", reterr);
+        return code;
     }
-    enum at_code code = check_families(e, reterr);
-    if (code == AT_OK)
-        code = engine_mark_check(e, reterr);
+    code = engine_mark_check(e, reterr);
     if (code != AT_OK) {
         close_database(e);
         return code;
     }
+    engine_aside_clean(e);
     e->write_sync = rocksdb_writeoptions_create();
     rocksdb_writeoptions_set_sync(e->write_sync, 1);
     e->write_async = rocksdb_writeoptions_create();
@@ -98,10 +87,30 @@ void at_engine_close(struct at_engine **engine)
     close_database(e);
 }
 
+void at_engine_abandon(struct at_engine **engine)
+{
+    struct at_engine *e = AT_TAKE(*engine);
+
+    if (e == NULL)
+        return;
+    engine_sieve_end(e);
+    if (!e->broken)
+        close_database(e);
+}
+
 enum at_code
 at_engine_commit(struct at_engine *e, struct at_batch *batch, bool sync, struct at_error *reterr)
 {
-    struct at_slice sealed = engine_batch_seal(batch);
+    return engine_write(e, batch, e->spaces[AT_SPACE_CELLS], sync, reterr);
+}
+
+enum at_code engine_write(struct at_engine *e,
+                          struct at_batch *batch,
+                          const struct keyspace *cells,
+                          bool sync,
+                          struct at_error *reterr)
+{
+    struct at_slice sealed = engine_batch_seal(batch, cells->id);
     char *text = NULL;
 
     if (e->broken)
@@ -111,6 +120,8 @@ at_engine_commit(struct at_engine *e, struct at_batch *batch, bool sync, struct 
         rocksdb_writebatch_create_from((const char *)sealed.data, sealed.len);
     rocksdb_write(e->db, sync ? e->write_sync : e->write_async, rocks, &text);
     rocksdb_writebatch_destroy(rocks);
+    if (text == NULL && sync && e->on_sync != NULL)
+        e->on_sync(e->on_sync_ctx);
     if (text == NULL)
         return AT_OK;
     e->broken = true;
@@ -124,6 +135,8 @@ enum at_code at_engine_sync(struct at_engine *e, struct at_error *reterr)
     if (e->broken) /* RocksDB would fail an assertion */
         return at_fail(reterr, AT_UNAVAILABLE, "the database failed before; open it again");
     rocksdb_flush_wal(e->db, 1, &text);
+    if (text == NULL && e->on_sync != NULL)
+        e->on_sync(e->on_sync_ctx);
     return text == NULL ? AT_OK : engine_fail(text, "sync", reterr);
 }
 
@@ -140,7 +153,11 @@ struct at_snapshot *at_snapshot_open(struct at_engine *e)
 {
     struct at_snapshot *s = AT_NEW(struct at_snapshot);
 
-    *s = (struct at_snapshot){.engine = e, .rocks = rocksdb_create_snapshot(e->db)};
+    pthread_mutex_lock(&e->spaces_lock);
+    *s = (struct at_snapshot){
+        .engine = e, .rocks = rocksdb_create_snapshot(e->db), .cells = e->spaces[AT_SPACE_CELLS]};
+    s->cells->refs++;
+    pthread_mutex_unlock(&e->spaces_lock);
     return s;
 }
 
@@ -151,6 +168,7 @@ void at_snapshot_close(struct at_snapshot **snapshot)
     if (s == NULL)
         return;
     rocksdb_release_snapshot(s->engine->db, s->rocks);
+    engine_space_unref(&s->cells);
     at_free(s);
 }
 
@@ -169,8 +187,10 @@ enum at_code at_engine_get(struct at_engine *e,
         read = rocksdb_readoptions_create();
         rocksdb_readoptions_set_snapshot(read, snapshot->rocks);
     }
-    rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(e->db, read, engine_family(e, space),
-                                                            (const char *)key.data, key.len, &text);
+    struct keyspace *in = engine_space_ref(e, space, snapshot);
+    rocksdb_pinnableslice_t *pinned =
+        rocksdb_get_pinned_cf(e->db, read, in->handle, (const char *)key.data, key.len, &text);
+    engine_space_unref(&in);
     if (snapshot != NULL)
         rocksdb_readoptions_destroy(read);
     if (text != NULL)
@@ -195,19 +215,26 @@ uint64_t at_engine_range_bytes(struct at_engine *e,
 
     if (at_slice_cmp(start, end) >= 0)
         return 0;
-    rocksdb_approximate_sizes_cf(e->db, engine_family(e, space), 1, &start_key, &start.len,
-                                 &end_key, &end.len, &bytes, &text);
+    struct keyspace *in = engine_space_ref(e, space, NULL);
+    rocksdb_approximate_sizes_cf(e->db, in->handle, 1, &start_key, &start.len, &end_key, &end.len,
+                                 &bytes, &text);
     if (text != NULL) {
         rocksdb_free(text); /* an estimate: what can't be read counts nothing */
         bytes = 0;
     }
-    return bytes + memtable_bytes(e, space, start, end);
+    bytes += memtable_bytes(e, in, start, end);
+    engine_space_unref(&in);
+    return bytes;
 }
 
 uint64_t at_engine_space_bytes(struct at_engine *e, enum at_space space)
 {
-    return property(e, space, "rocksdb.live-sst-files-size") +
-           property(e, space, "rocksdb.cur-size-all-mem-tables");
+    struct keyspace *in = engine_space_ref(e, space, NULL);
+    uint64_t bytes = property(e, in, "rocksdb.live-sst-files-size") +
+                     property(e, in, "rocksdb.cur-size-all-mem-tables");
+
+    engine_space_unref(&in);
+    return bytes;
 }
 
 enum at_code engine_fail(char *text, const char *what, struct at_error *reterr)
@@ -231,9 +258,7 @@ enum at_code engine_fail(char *text, const char *what, struct at_error *reterr)
 static void close_database(struct at_engine *e)
 {
     rocksdb_cancel_all_background_work(e->db, 1);
-    for (int i = 0; i < FAMILY_COUNT; i++)
-        rocksdb_column_family_handle_destroy(e->families[i]);
-    rocksdb_close(e->db);
+    engine_spaces_close(e);
     release(e);
 }
 
@@ -241,21 +266,27 @@ static void close_database(struct at_engine *e)
  * commit asks again. */
 static enum at_code check_space(struct at_engine *e, size_t bytes, struct at_error *reterr)
 {
+    e->unchecked_bytes += bytes;
+    if (e->unchecked_bytes < SPACE_CHECK_BYTES)
+        return AT_OK;
+    enum at_code code = engine_check_room(e, 2 * (uint64_t)bytes, reterr);
+    e->unchecked_bytes = code == AT_OK ? 0 : SPACE_CHECK_BYTES;
+    return code;
+}
+
+enum at_code engine_check_room(const struct at_engine *e, uint64_t bytes, struct at_error *reterr)
+{
     struct statvfs st;
 
-    e->unchecked_bytes += bytes;
-    if (e->unchecked_bytes < SPACE_CHECK_BYTES || statvfs(e->dir, &st) != 0)
+    if (statvfs(e->dir, &st) != 0)
         return AT_OK;
     uint64_t free_bytes = (uint64_t)st.f_bavail * st.f_frsize;
-    if (free_bytes < e->reserve_bytes + 2 * (uint64_t)bytes) {
-        e->unchecked_bytes = SPACE_CHECK_BYTES;
-        return at_fail(reterr, AT_RESOURCE_EXHAUSTED,
-                       "the disk is nearly full: %" PRIu64 " MiB are free and %" PRIu64
-                       " MiB of them are reserved",
-                       free_bytes / AT_MIB, e->reserve_bytes / AT_MIB);
-    }
-    e->unchecked_bytes = 0;
-    return AT_OK;
+    if (free_bytes >= e->reserve_bytes + bytes)
+        return AT_OK;
+    return at_fail(reterr, AT_RESOURCE_EXHAUSTED,
+                   "the disk is nearly full: %" PRIu64 " MiB are free and %" PRIu64
+                   " MiB of them are reserved",
+                   free_bytes / AT_MIB, e->reserve_bytes / AT_MIB);
 }
 
 static enum at_code check_dir(const char *dir, struct at_error *reterr)
@@ -294,16 +325,6 @@ static bool is_data_file(const char *name)
     return digits > 0 && (strcmp(name + digits, ".sst") == 0 || strcmp(name + digits, ".log") == 0);
 }
 
-/* Batches are written with fixed ids; see batch.c. */
-static enum at_code check_families(const struct at_engine *e, struct at_error *reterr)
-{
-    for (uint32_t i = 0; i < FAMILY_COUNT; i++)
-        if (rocksdb_column_family_handle_get_id(e->families[i]) != i)
-            return at_fail(reterr, AT_DATA_LOSS, "column family %s has an unexpected id",
-                           family_names[i]);
-    return AT_OK;
-}
-
 static void release(struct at_engine *e)
 {
     if (e->write_sync != NULL)
@@ -315,6 +336,7 @@ static void release(struct at_engine *e)
     for (int i = 0; i < FAMILY_COUNT; i++)
         rocksdb_options_destroy(e->options[i]);
     rocksdb_cache_destroy(e->cache);
+    pthread_mutex_destroy(&e->spaces_lock);
     pthread_mutex_destroy(&e->sieve_lock);
     at_free(e->dir);
     at_free(e);
@@ -322,8 +344,10 @@ static void release(struct at_engine *e)
 
 /* RocksDB's estimate leaves memtables out, and asks for a count instead. A small range is counted;
  * for a larger one the whole of the memtables is taken, which they can't exceed. */
-static uint64_t
-memtable_bytes(struct at_engine *e, enum at_space space, struct at_slice start, struct at_slice end)
+static uint64_t memtable_bytes(struct at_engine *e,
+                               const struct keyspace *space,
+                               struct at_slice start,
+                               struct at_slice end)
 {
     enum { READ_TIER_MEMTABLE = 3 };
     rocksdb_readoptions_t *read = rocksdb_readoptions_create();
@@ -333,7 +357,7 @@ memtable_bytes(struct at_engine *e, enum at_space space, struct at_slice start, 
     rocksdb_readoptions_set_read_tier(read, READ_TIER_MEMTABLE);
     rocksdb_readoptions_set_total_order_seek(read, 1);
     rocksdb_readoptions_set_iterate_upper_bound(read, (const char *)end.data, end.len);
-    rocksdb_iterator_t *i = rocksdb_create_iterator_cf(e->db, read, engine_family(e, space));
+    rocksdb_iterator_t *i = rocksdb_create_iterator_cf(e->db, read, space->handle);
     rocksdb_iter_seek(i, (const char *)start.data, start.len);
     while (rocksdb_iter_valid(i) && count++ < MEMTABLE_COUNT_MAX) {
         size_t key_len = 0;
@@ -349,9 +373,9 @@ memtable_bytes(struct at_engine *e, enum at_space space, struct at_slice start, 
                                        : property(e, space, "rocksdb.cur-size-all-mem-tables");
 }
 
-static uint64_t property(struct at_engine *e, enum at_space space, const char *name)
+static uint64_t property(struct at_engine *e, const struct keyspace *space, const char *name)
 {
     uint64_t v = 0;
 
-    return rocksdb_property_int_cf(e->db, engine_family(e, space), name, &v) == 0 ? v : 0;
+    return rocksdb_property_int_cf(e->db, space->handle, name, &v) == 0 ? v : 0;
 }

@@ -2,7 +2,7 @@
  *
  * Three keyspaces: CELLS (cells and delete markers, keys of model/key.h), LOG (mutation log
  * records), META (small named records). A batch moves all three atomically. Any thread may read;
- * only the writer thread commits. */
+ * only the writer thread commits. A fourth one may be filled aside, and become CELLS. */
 #ifndef ATOLL_CLUSTER_ENGINE_ENGINE_H
 #define ATOLL_CLUSTER_ENGINE_ENGINE_H
 
@@ -36,6 +36,9 @@ struct at_engine_options {
      * one another, and group(the bytes it returned) is the same. NULL: no filters are kept. What
      * was written without or with another one stays readable. */
     size_t (*group)(struct at_slice key);
+    /* Called after each sync of the WAL that ended well, by the thread that synced. May be NULL. */
+    void (*on_sync)(void *ctx);
+    void *on_sync_ctx;
 };
 
 /* at_engine_open: UNAVAILABLE when another process has it open, DATA_LOSS when the files are
@@ -44,6 +47,8 @@ AT_MUST_USE enum at_code at_engine_open(const struct at_engine_options *options,
                                         struct at_engine **ret_engine,
                                         struct at_error *reterr);
 void at_engine_close(struct at_engine **engine);
+/* at_engine_abandon closes the files and leaves them as a process that dies here does. */
+void at_engine_abandon(struct at_engine **engine);
 
 /* --- writing --- */
 
@@ -117,6 +122,38 @@ struct at_slice at_iter_key(const struct at_iter *i);
 struct at_slice at_iter_value(const struct at_iter *i);
 /* at_iter_status: AT_OK unless the iteration ended by an error (UNAVAILABLE, DATA_LOSS). */
 AT_MUST_USE enum at_code at_iter_status(const struct at_iter *i, struct at_error *reterr);
+
+/* --- a keyspace aside ---
+ *
+ * An at_aside is an empty keyspace that nothing reads. It is filled with sorted files and then
+ * becomes CELLS, with a batch, at once: who has a snapshot of before goes on in the old keyspace,
+ * which is gone with the last of them. Until then, and after a crash, it is as if it had never
+ * been. One thread at a time; it must be switched or dropped before the engine closes. */
+struct at_aside;
+/* at_aside_new: RESOURCE_EXHAUSTED when this directory has had too many (thousands), or the disk is
+ * nearly full. Any thread; blocks. */
+AT_MUST_USE enum at_code
+at_aside_new(struct at_engine *e, struct at_aside **ret_aside, struct at_error *reterr);
+/* at_aside_put adds a key; keys ascend until at_aside_cut. Codes as at_engine_commit. */
+AT_MUST_USE enum at_code at_aside_put(struct at_aside *aside,
+                                      struct at_slice key,
+                                      struct at_slice value,
+                                      struct at_error *reterr);
+/* at_aside_cut takes what was put since the last cut into the keyspace, as one file; no two may
+ * overlap. Nothing was put: nothing is done. */
+AT_MUST_USE enum at_code at_aside_cut(struct at_aside *aside, struct at_error *reterr);
+/* at_aside_cut_bytes: what was put since the last cut. */
+uint64_t at_aside_cut_bytes(const struct at_aside *aside);
+/* at_aside_drop removes it. */
+void at_aside_drop(struct at_aside **aside);
+
+/* at_engine_switch commits the batch, synced, and makes the aside CELLS in the same moment; what
+ * the batch changes in CELLS it changes in the new one. Codes as at_engine_commit; on an error the
+ * aside stays the caller's. Writer thread; blocks. */
+AT_MUST_USE enum at_code at_engine_switch(struct at_engine *e,
+                                          struct at_batch *batch,
+                                          struct at_aside **aside,
+                                          struct at_error *reterr);
 
 /* --- compaction --- */
 

@@ -11,7 +11,8 @@
 
 struct at_iter {
     rocksdb_iterator_t *rocks;
-    rocksdb_readoptions_t *read; /* NULL: the engine's */
+    rocksdb_readoptions_t *read;
+    struct keyspace *space;
     bool valid;
     uint8_t bounds[]; /* lower, then upper */
 };
@@ -40,7 +41,8 @@ at_iter_open(struct at_engine *e, enum at_space space, const struct at_iter_opti
         rocksdb_readoptions_set_readahead_size(i->read, SCAN_READAHEAD_BYTES);
         rocksdb_readoptions_set_fill_cache(i->read, 0);
     }
-    i->rocks = rocksdb_create_iterator_cf(e->db, i->read, engine_family(e, space));
+    i->space = engine_space_ref(e, space, options->snapshot);
+    i->rocks = rocksdb_create_iterator_cf(e->db, i->read, i->space->handle);
     return i;
 }
 
@@ -52,6 +54,7 @@ void at_iter_close(struct at_iter **iter)
         return;
     rocksdb_iter_destroy(i->rocks);
     rocksdb_readoptions_destroy(i->read);
+    engine_space_unref(&i->space);
     at_free(i);
 }
 
