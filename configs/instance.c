@@ -29,6 +29,7 @@ enum {
     GC_MAX_DELAY_S_DEFAULT = 3600,
     HEARTBEAT_MS_DEFAULT = 100,
     RETURN_LAG_MS_DEFAULT = 1000,
+    UNDELETE_RETENTION_S_DEFAULT = 7 * 86400,
 };
 
 static enum at_code read_file(const char *path, struct at_buf *out, struct at_error *reterr);
@@ -131,6 +132,7 @@ take_all(const struct raw_instance *raw, struct at_arena *arena, struct at_insta
         .max_skew_ms = number_or(raw->clock.max_skew_ms, MAX_SKEW_MS_DEFAULT),
         .gc_max_delay_s = number_or(raw->gc.max_delay_s, GC_MAX_DELAY_S_DEFAULT),
         .gc_strict = raw->gc.visibility && strcmp(raw->gc.visibility, "strict") == 0,
+        .undelete_retention_s = number_or(raw->undelete_retention_s, UNDELETE_RETENTION_S_DEFAULT),
         .heartbeat_ms = number_or(raw->routing.heartbeat_ms, HEARTBEAT_MS_DEFAULT),
         .return_lag_ms_max = number_or(raw->routing.return_lag_ms_max, RETURN_LAG_MS_DEFAULT),
     };
@@ -144,6 +146,8 @@ take_all(const struct raw_instance *raw, struct at_arena *arena, struct at_insta
             .grpc_port = c->grpc_port,
             .peer_port = c->peer_port,
             .member = c->member,
+            .joining = c->joining,
+            .join_hlc = c->join_hlc,
         };
     }
     config->latencies = AT_ARENA_ARRAY(arena, struct at_latency_config, raw->latencies_count + 1);
@@ -248,6 +252,7 @@ fill_raw(const struct at_instance_config *config, struct at_arena *arena, struct
         .routing = {config->heartbeat_ms, config->return_lag_ms_max},
         .clock = {config->max_skew_ms},
         .gc = {config->gc_max_delay_s, copy(arena, config->gc_strict ? "strict" : "lazy")},
+        .undelete_retention_s = config->undelete_retention_s,
     };
     raw->router.zone = copy(arena, config->router_zone);
     raw->router.grpc_port = AT_ARENA_NEW(arena, uint16_t);
@@ -264,6 +269,8 @@ fill_raw(const struct at_instance_config *config, struct at_arena *arena, struct
             .grpc_port = c->grpc_port,
             .peer_port = c->peer_port,
             .member = c->member,
+            .joining = c->joining,
+            .join_hlc = c->join_hlc,
         };
     }
     raw->profiles = AT_ARENA_ARRAY(arena, struct raw_profile, config->profile_count + 1);

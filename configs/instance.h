@@ -18,6 +18,11 @@ struct at_cluster_config {
     uint16_t peer_port; /* 0: a free one */
     uint32_t member;    /* 0 until resolved */
     const char *host;   /* default "127.0.0.1" */
+    /* Of a cluster that joined an instance that was there: it starts as a newcomer, to be filled by
+     * a copy, if its store is new. */
+    bool joining;
+    uint64_t join_hlc; /* beyond it it stamps; not 0: no founder, so no first record is made of it
+                        */
 };
 
 struct at_profile_config {
@@ -59,12 +64,13 @@ struct at_instance_config {
     struct at_latency_config *latencies;
     uint32_t latency_count;
     /* per cluster process */
-    uint32_t block_cache_mib; /* default 256 */
-    uint32_t memtable_mib;    /* default 16 */
-    uint32_t log_cap_mib;     /* default 4096 */
-    uint32_t max_skew_ms;     /* default 10000 */
-    uint32_t gc_max_delay_s;  /* how long garbage may stay; default 3600 */
-    bool gc_strict;           /* visibility: strict, or lazy (default) */
+    uint32_t block_cache_mib;      /* default 256 */
+    uint32_t memtable_mib;         /* default 16 */
+    uint32_t log_cap_mib;          /* default 4096 */
+    uint32_t max_skew_ms;          /* default 10000 */
+    uint32_t gc_max_delay_s;       /* how long garbage may stay; default 3600 */
+    bool gc_strict;                /* visibility: strict, or lazy (default) */
+    uint32_t undelete_retention_s; /* how long deleted tables can be had back; default 7 days */
     /* routing */
     uint32_t heartbeat_ms;      /* default 100 */
     uint32_t return_lag_ms_max; /* default 1000 */

@@ -16,6 +16,8 @@ static const cyaml_schema_field_t CLUSTER_FIELDS[] = {
     NUMBER("grpc_port", raw_cluster, grpc_port),
     NUMBER("peer_port", raw_cluster, peer_port),
     NUMBER("member", raw_cluster, member),
+    CYAML_FIELD_BOOL("joining", CYAML_FLAG_OPTIONAL, struct raw_cluster, joining),
+    NUMBER("join_hlc", raw_cluster, join_hlc),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t CLUSTER = {
@@ -128,6 +130,7 @@ static const cyaml_schema_field_t INSTANCE_FIELDS[] = {
         "routing", CYAML_FLAG_OPTIONAL, struct raw_instance, routing, ROUTING_FIELDS),
     CYAML_FIELD_MAPPING("clock", CYAML_FLAG_OPTIONAL, struct raw_instance, clock, CLOCK_FIELDS),
     CYAML_FIELD_MAPPING("gc", CYAML_FLAG_OPTIONAL, struct raw_instance, gc, GC_FIELDS),
+    NUMBER("undelete_retention_s", raw_instance, undelete_retention_s),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t INSTANCE = {

@@ -15,6 +15,8 @@ struct raw_cluster {
     uint16_t grpc_port;
     uint16_t peer_port;
     uint32_t member;
+    bool joining;
+    uint64_t join_hlc;
 };
 
 struct raw_profile {
@@ -80,6 +82,7 @@ struct raw_instance {
     struct raw_routing routing;
     struct raw_clock clock;
     struct raw_gc gc;
+    uint32_t undelete_retention_s;
 };
 
 /* The whole document. */

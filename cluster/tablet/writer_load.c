@@ -40,6 +40,7 @@ static enum at_code read_drop(struct writer *w, struct at_slice key, struct at_s
 static enum at_code read_floor(struct writer *w, struct at_slice key, struct at_slice value);
 static enum at_code read_run(struct loading *l, struct at_slice value, struct at_error *reterr);
 static enum at_code build_catalog(struct writer *w, struct loading *l, struct at_error *reterr);
+static enum at_code complete_catalog(struct writer *w, struct at_error *reterr);
 static void forget_dead(struct writer *w);
 static enum at_code find_row_markers(struct writer *w, struct at_error *reterr);
 static enum at_code first_commit(struct writer *w, struct at_error *reterr);
@@ -225,11 +226,29 @@ static enum at_code build_catalog(struct writer *w, struct loading *l, struct at
     meta_schema(w, catalog);
     forget_dead(w);
     w->round.catalog = false;
-    if (l->anything || config->genesis_count == 0)
+    if (l->anything)
+        return complete_catalog(w, reterr);
+    if (config->genesis_count == 0)
         return AT_OK;
     rc = writer_apply_catalog(w, config->genesis, config->genesis_count, reterr);
     w->round.catalog = false;
     return rc == AT_OK ? AT_OK : at_wrap(reterr, rc, "first catalog");
+}
+
+/* A store that was made before instances and clusters had records gets them as they would have been
+ * then; every member does the same. */
+static enum at_code complete_catalog(struct writer *w, struct at_error *reterr)
+{
+    const struct at_store_config *config = &w->store->config;
+
+    if (at_catalog_named_count(w->schema->catalog, AT_CATALOG_INSTANCE) > 0)
+        return AT_OK;
+    for (uint32_t i = 0; i < config->genesis_count; i++)
+        if (config->genesis[i].kind == AT_CATALOG_INSTANCE ||
+            config->genesis[i].kind == AT_CATALOG_CLUSTER)
+            AT_TRY(writer_apply_catalog(w, &config->genesis[i], 1, reterr));
+    w->round.catalog = false;
+    return AT_OK;
 }
 
 /* What hides rows of tables that are gone, with their data. */

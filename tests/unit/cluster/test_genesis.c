@@ -1,9 +1,15 @@
 #include "cluster/genesis.h"
 
 #include "appprofile/profile.h"
+#include "atoll/v1/control.pb-c.h"
+#include "base/escape.h"
+#include "base/limits.h"
+#include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
+#include "google/longrunning/operations.pb-c.h"
 #include "support/test.h"
+#include "wire/proto_alloc.h"
 
-/* The app profiles of an instance file as the catalog's first records. */
+/* What an instance file has as the catalog's first records: app profiles first. */
 
 static const char *only_c2[] = {"c2"};
 static const char *unknown[] = {"c9"};
@@ -57,9 +63,11 @@ static void profiles_become_records_below_every_real_one(void **state)
     profiles[1].priority = "LOW";
     at_arena_init(&arena, 4096);
     assert_int_equal(records_of(profiles, 2, &arena, &records, &count), AT_OK);
-    assert_int_equal(count, 2);
-    for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(records[i].kind, AT_CATALOG_PROFILE);
+    assert_int_equal(count, 5);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(records[i].kind, i < 2    ? AT_CATALOG_PROFILE
+                                          : i == 2 ? AT_CATALOG_INSTANCE
+                                                   : AT_CATALOG_CLUSTER);
         assert_int_equal(records[i].counter, 1);
         assert_int_equal(records[i].stamp.hlc, 0);
         assert_int_equal(records[i].stamp.origin.v, 0);
@@ -136,16 +144,101 @@ static void a_profile_that_is_not_valid_is_refused(void **state)
     at_arena_deinit(&arena);
 }
 
-static void an_instance_without_profiles_has_no_records(void **state)
+/* The base64 of a CreateInstanceRequest for two clusters, the second one of 3 nodes. */
+static const char *request_text(struct at_arena *arena)
 {
-    struct at_catalog_record *records;
+    Google__Bigtable__Admin__V2__CreateInstanceRequest in =
+        GOOGLE__BIGTABLE__ADMIN__V2__CREATE_INSTANCE_REQUEST__INIT;
+    Google__Bigtable__Admin__V2__Instance instance = GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__INIT;
+    Google__Bigtable__Admin__V2__Instance__LabelsEntry label =
+        GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__LABELS_ENTRY__INIT;
+    Google__Bigtable__Admin__V2__CreateInstanceRequest__ClustersEntry entry =
+        GOOGLE__BIGTABLE__ADMIN__V2__CREATE_INSTANCE_REQUEST__CLUSTERS_ENTRY__INIT;
+    Google__Bigtable__Admin__V2__Cluster cluster = GOOGLE__BIGTABLE__ADMIN__V2__CLUSTER__INIT;
+    Google__Bigtable__Admin__V2__Instance__LabelsEntry *labels[] = {&label};
+    Google__Bigtable__Admin__V2__CreateInstanceRequest__ClustersEntry *entries[] = {&entry};
+    uint8_t bytes[512];
+    struct at_buf out;
+
+    label.key = at_arena_printf(arena, "env");
+    label.value = at_arena_printf(arena, "test");
+    instance.labels = labels;
+    instance.n_labels = 1;
+    entry.key = at_arena_printf(arena, "c2");
+    entry.value = &cluster;
+    cluster.serve_nodes = 3;
+    in.instance = &instance;
+    in.clusters = entries;
+    in.n_clusters = 1;
+    at_buf_init(&out, AT_KIB);
+    size_t len = protobuf_c_message_pack(&in.base, bytes);
+    assert_int_equal(at_escape_base64(&out, at_slice_make(bytes, len), false, true), AT_OK);
+    const char *text = at_arena_printf(arena, "%.*s", AT_SLICE_ARG(at_buf_slice(&out)));
+    at_buf_deinit(&out);
+    return text;
+}
+
+static enum at_code born_of(const char *request,
+                            struct at_arena *arena,
+                            struct at_catalog_record **ret_records,
+                            uint32_t *ret_count)
+{
+    const struct at_instance_config instance = {
+        .project = "p",
+        .instance = "i",
+        .created_operation = "operations/projects/p/instances/i/operations/7",
+        .created_request = request,
+        .clusters = clusters,
+        .cluster_count = 2,
+    };
+
+    return at_genesis_records(&instance, arena, ret_records, ret_count, NULL);
+}
+
+static void the_request_that_made_the_instance_counts(void **state)
+{
+    struct at_catalog_record *r;
     struct at_arena arena;
-    uint32_t count = 7;
+    uint32_t count;
 
     (void)state;
     at_arena_init(&arena, 4096);
-    assert_int_equal(records_of(NULL, 0, &arena, &records, &count), AT_OK);
-    assert_int_equal(count, 0);
+    assert_int_equal(born_of(request_text(&arena), &arena, &r, &count), AT_OK);
+    assert_int_equal(count, 4);
+    const Google__Bigtable__Admin__V2__Instance *instance =
+        at_proto_unpack(&arena, &google__bigtable__admin__v2__instance__descriptor, r[0].fields);
+    assert_string_equal(instance->display_name, "i");
+    assert_int_equal(instance->n_labels, 1);
+    const Atoll__V1__ClusterRecord *c2 =
+        at_proto_unpack(&arena, &atoll__v1__cluster_record__descriptor, r[2].fields);
+    assert_int_equal(c2->cluster->serve_nodes, 3);
+    assert_string_equal(c2->cluster->location, "projects/p/locations/z2");
+    assert_int_equal(c2->address->member_id, 2);
+    assert_int_equal(r[3].kind, AT_CATALOG_OPERATION);
+    const Google__Longrunning__Operation *operation =
+        at_proto_unpack(&arena, &google__longrunning__operation__descriptor, r[3].fields);
+    assert_true(operation->done);
+    assert_string_equal(operation->response->type_url,
+                        "type.googleapis.com/google.bigtable.admin.v2.Instance");
+    assert_int_equal(born_of("?", &arena, &r, &count), AT_INVALID_ARGUMENT);
+    at_arena_deinit(&arena);
+}
+
+static void a_cluster_that_joined_later_is_no_founder(void **state)
+{
+    struct at_cluster_config all[] = {clusters[0], clusters[1]};
+    const struct at_instance_config instance = {
+        .project = "p", .instance = "i", .clusters = all, .cluster_count = 2};
+    struct at_catalog_record *r;
+    struct at_arena arena;
+    uint32_t count;
+
+    (void)state;
+    all[1].join_hlc = 5;
+    at_arena_init(&arena, 4096);
+    assert_int_equal(at_genesis_records(&instance, &arena, &r, &count, NULL), AT_OK);
+    assert_int_equal(count, 2);
+    assert_true(at_slice_eq_cstr(r[1].name, "c1"));
     at_arena_deinit(&arena);
 }
 
@@ -156,7 +249,8 @@ int main(void)
         cmocka_unit_test(a_group_and_row_affinity_are_kept),
         cmocka_unit_test(the_same_file_gives_the_same_records_everywhere),
         cmocka_unit_test(a_profile_that_is_not_valid_is_refused),
-        cmocka_unit_test(an_instance_without_profiles_has_no_records),
+        cmocka_unit_test(the_request_that_made_the_instance_counts),
+        cmocka_unit_test(a_cluster_that_joined_later_is_no_founder),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
