@@ -17,6 +17,7 @@ struct at_copy_member {
     bool fenced;
     uint32_t min_incarnation;
     struct at_position registered; /* epoch 0: a member since the instance's birth, or not known */
+    struct at_position last;       /* LEFT: its LEAVE; REMOVED: its last epoch that is known */
     struct at_slice info;
 };
 

@@ -44,9 +44,21 @@ void at_replica_members_removed(struct at_replica *r, const struct at_removal *r
 /* at_replica_released: an operator accepts stamps up to `hlc` (rule 4). Never falls. */
 void at_replica_released(struct at_replica *r, uint64_t hlc);
 
+/* at_replica_told_removed: a member refused this cluster because it is fenced or removed there:
+ * mode REMOVED, [sync]. Nothing happens when `from` is not an active member here. */
+void at_replica_told_removed(struct at_replica *r, struct at_member_id from);
+
 /* --- joining --- */
 
-/* at_replica_on_join answers a JOIN: whether this cluster has applied MEMBER{from}. */
+/* at_replica_may_register: whether this cluster may write MEMBER{X} now: FAILED_PRECONDITION (it
+ * may not write, or coordinates a removal), RESOURCE_EXHAUSTED (as many members as there may be).
+ */
+AT_MUST_USE enum at_code at_replica_may_register(const struct at_replica *r,
+                                                 struct at_error *reterr);
+
+/* at_replica_on_join answers a JOIN: whether this cluster has applied MEMBER{from} [sync]. One that
+ * has left asks too: NEVER tells it that its LEAVE is known. PERMISSION_DENIED: other instance. The
+ * infos of the answer are borrowed until the next call into r: encode it before. */
 AT_MUST_USE enum at_code at_replica_on_join(struct at_replica *r,
                                             const struct at_join *join,
                                             struct at_join_answer *ret_answer);
@@ -67,7 +79,8 @@ AT_MUST_USE enum at_code at_replica_leave_begin(struct at_replica *r, struct at_
 /* at_replica_leave_ready: every other active member durably has this cluster's whole V: write
  * LEAVE. */
 bool at_replica_leave_ready(const struct at_replica *r);
-/* at_replica_leave_done: LEAVE is written, and every other active member has it durably. */
+/* at_replica_leave_done: LEAVE is written, and every other active member has it durably: it has
+ * said so in a pull, or by JOIN_NEVER in answer to a JOIN (who knows it does not pull any more). */
 bool at_replica_leave_done(const struct at_replica *r);
 
 /* --- forced removal --- */
@@ -80,8 +93,10 @@ AT_MUST_USE enum at_code at_replica_fence_begin(struct at_replica *r,
                                                 uint32_t count,
                                                 bool minority_survives,
                                                 struct at_error *reterr);
-/* at_replica_on_fence: a coordinator asks. Fences [sync] and answers the whole V. A cluster that is
- * COPYING must have dropped its copy before (the caller checks the mode). */
+/* at_replica_on_fence: a coordinator asks. Fences [sync] and answers the whole V.
+ * FAILED_PRECONDITION: this cluster is COPYING (drop the copy, call again) or is to be removed
+ * itself; PERMISSION_DENIED: the coordinator is no member here, or fenced. The caller owns
+ * ret_answer->applied and ->facts (deinit); infos are borrowed until the next call into r. */
 AT_MUST_USE enum at_code at_replica_on_fence(struct at_replica *r,
                                              const struct at_fence *fence,
                                              struct at_fence_answer *ret_answer);

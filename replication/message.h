@@ -1,4 +1,5 @@
-/* message.h: what clusters say to each other: PULL, CLOSE, VECTOR and their answers. PURE.
+/* message.h: what clusters say to each other: PULL, CLOSE, VECTOR, JOIN, FENCE, COPY and their
+ * answers. PURE.
  *
  * Every message is a msgpack map with small integer keys; unknown keys are skipped, so that later
  * versions can add some. Decoding borrows the input for records and copies the rest; every count
@@ -135,9 +136,10 @@ struct at_join {
     uint32_t incarnation;
     uint8_t mode; /* enum at_replica_mode */
     bool caught_up;
-    uint64_t copied_bytes; /* of this copy; 0 of 0: none runs */
-    uint64_t copy_bytes;   /* estimate of all */
-    struct at_slice info;  /* encoded at_member_info of the asker */
+    uint64_t copied_bytes;         /* of this copy; 0 of 0: none runs */
+    uint64_t copy_bytes;           /* estimate of all */
+    struct at_slice info;          /* encoded at_member_info of the asker */
+    struct at_position registered; /* of its MEMBER entry, as far as it knows; epoch 0: not */
 };
 enum at_join_verdict {
     AT_JOIN_UNKNOWN = 0, /* its registration has not come here yet */
@@ -196,6 +198,11 @@ struct at_copy_ask {
     struct at_slice cursor; /* where the last chunk of the part ended; empty: its start */
     uint32_t max_bytes;
 };
+struct at_copy_close {
+    uint64_t instance_id;
+    struct at_member_id from;
+    uint64_t snapshot_id;
+};
 struct at_copy_chunk {
     uint64_t snapshot_id;
     uint32_t part;
@@ -226,6 +233,7 @@ struct at_message {
         struct at_copy_opened copy_opened;
         struct at_copy_ask copy_ask;
         struct at_copy_chunk copy_chunk;
+        struct at_copy_close copy_close;
         struct at_slice refused; /* reason for people */
     } u;
 };
@@ -239,6 +247,16 @@ AT_MUST_USE enum at_code at_close_answer_encode(const struct at_close_answer *m,
 AT_MUST_USE enum at_code at_vector_ask_encode(const struct at_vector_ask *m, struct at_buf *out);
 AT_MUST_USE enum at_code at_vector_answer_encode(const struct at_vector_answer *m,
                                                  struct at_buf *out);
+AT_MUST_USE enum at_code at_join_encode(const struct at_join *m, struct at_buf *out);
+AT_MUST_USE enum at_code at_join_answer_encode(const struct at_join_answer *m, struct at_buf *out);
+AT_MUST_USE enum at_code at_fence_encode(const struct at_fence *m, struct at_buf *out);
+AT_MUST_USE enum at_code at_fence_answer_encode(const struct at_fence_answer *m,
+                                                struct at_buf *out);
+AT_MUST_USE enum at_code at_copy_open_encode(const struct at_copy_open *m, struct at_buf *out);
+AT_MUST_USE enum at_code at_copy_opened_encode(const struct at_copy_opened *m, struct at_buf *out);
+AT_MUST_USE enum at_code at_copy_ask_encode(const struct at_copy_ask *m, struct at_buf *out);
+AT_MUST_USE enum at_code at_copy_chunk_encode(const struct at_copy_chunk *m, struct at_buf *out);
+AT_MUST_USE enum at_code at_copy_close_encode(const struct at_copy_close *m, struct at_buf *out);
 AT_MUST_USE enum at_code at_refused_encode(struct at_slice reason, struct at_buf *out);
 
 /* at_message_decode reads any of them. INVALID_ARGUMENT when malformed, over a limit or without a

@@ -42,8 +42,9 @@ struct at_replica_config {
     const struct at_member_id *members;
     const struct at_slice *infos; /* by index of members; NULL: none is known */
     uint32_t member_count;
-    bool newcomer;     /* begins in INIT, not joined */
-    uint64_t join_hlc; /* newcomer: the stamp of its registration */
+    bool newcomer;                 /* begins in INIT, not joined */
+    uint64_t join_hlc;             /* newcomer: the stamp of its registration */
+    struct at_position registered; /* newcomer: where it is; epoch 0: not known */
     uint64_t max_skew_ns;
     uint64_t reserve_step_ns; /* < max_skew_ns / 2 */
     bool sync_commits;        /* durability: sync */
@@ -131,7 +132,9 @@ void at_replica_on_pull(struct at_replica *r, const struct at_pull *pull, uint64
 /* --- epochs (rules 22-25) --- */
 
 /* at_replica_on_close answers a peer's CLOSE: raises min_incarnation (must be synced before the
- * answer leaves) and fills the positions in all older epochs of that origin. */
+ * answer leaves) and fills the positions in all older epochs of that origin. FAILED_PRECONDITION:
+ * of an older process, or this cluster is COPYING: drop the copy first. PERMISSION_DENIED: the
+ * origin is no member, or fenced. */
 AT_MUST_USE enum at_code at_replica_on_close(struct at_replica *r,
                                              const struct at_close *close,
                                              struct at_close_answer *ret_answer);
@@ -195,25 +198,28 @@ void at_replica_synced(struct at_replica *r, const struct at_vector *upto);
 struct at_member_view {
     struct at_member_id id;
     bool active;
-    uint8_t state;            /* enum at_origin_state */
-    bool fenced;              /* its removal has begun and not ended */
-    struct at_slice info;     /* encoded at_member_info; lives with the view */
-    uint64_t heard_mono_ns;   /* of the last request or reply; 0: never */
-    struct at_position known; /* the furthest own entry of it that anyone told of */
-    uint64_t fresh_hlc;       /* H of its best counting promise: all of it up to here is applied */
-    uint64_t newest_hlc;      /* H of its newest promise, counting or not */
-    uint64_t acked_seq;       /* how much of OUR current epoch it has applied (from its pulls) */
+    uint8_t state; /* enum at_origin_state */
+    bool fenced; /* its removal has begun and not ended: its pulls are refused as of one REMOVED */
+    struct at_position registered; /* of its MEMBER entry; epoch 0: not known */
+    struct at_slice info;          /* encoded at_member_info; lives with the view */
+    uint64_t heard_mono_ns;        /* of the last request or reply; 0: never */
+    struct at_position known;      /* the furthest own entry of it that anyone told of */
+    uint64_t fresh_hlc;  /* H of its best counting promise: all of it up to here is applied */
+    uint64_t newest_hlc; /* H of its newest promise, counting or not */
+    uint64_t acked_seq;  /* how much of OUR current epoch it has applied (from its pulls) */
     bool parked;
     bool gap;
 };
 
 struct at_replica_view {
     uint64_t instance_id;
+    uint64_t other_id; /* messages with this instance id are of this instance too; 0: none */
     struct at_member_id self;
     enum at_replica_mode mode;
     bool may_write; /* as at_replica_may_write last said */
     bool joined;    /* all others know this member */
     bool caught_up; /* since it was last filled: READY for reads when the mode is READY too */
+    bool left;      /* LEAVE is written: pulls nothing any more */
     bool closing;
     bool healthy; /* false: it parks entries, or its clock is far behind the others': not READY */
     uint32_t epoch;
@@ -235,5 +241,14 @@ void at_replica_view_deinit(struct at_replica_view *view);
  * large enough. */
 void at_replica_view_fill(const struct at_replica *r, struct at_replica_view *view);
 void at_replica_view_copy(struct at_replica_view *to, const struct at_replica_view *from);
+
+/* at_replica_view_is_instance: a message with `instance_id` is of this instance. After a minority
+ * went on (at_removal.fork_id) both the old and the new id are, for a while. */
+static inline bool at_replica_view_is_instance(const struct at_replica_view *view,
+                                               uint64_t instance_id)
+{
+    return instance_id == view->instance_id ||
+           (view->other_id != 0 && instance_id == view->other_id);
+}
 
 #endif

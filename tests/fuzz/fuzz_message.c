@@ -22,15 +22,23 @@ static enum at_code encode(const struct at_message *m, struct at_buf *out)
     case AT_MESSAGE_VECTOR_ANSWER:
         return at_vector_answer_encode(&m->u.vector_answer, out);
     case AT_MESSAGE_JOIN:
+        return at_join_encode(&m->u.join, out);
     case AT_MESSAGE_JOIN_ANSWER:
+        return at_join_answer_encode(&m->u.join_answer, out);
     case AT_MESSAGE_FENCE:
+        return at_fence_encode(&m->u.fence, out);
     case AT_MESSAGE_FENCE_ANSWER:
+        return at_fence_answer_encode(m->u.fence_answer, out);
     case AT_MESSAGE_COPY_OPEN:
+        return at_copy_open_encode(&m->u.copy_open, out);
     case AT_MESSAGE_COPY_OPENED:
+        return at_copy_opened_encode(&m->u.copy_opened, out);
     case AT_MESSAGE_COPY_ASK:
+        return at_copy_ask_encode(&m->u.copy_ask, out);
     case AT_MESSAGE_COPY_CHUNK:
+        return at_copy_chunk_encode(&m->u.copy_chunk, out);
     case AT_MESSAGE_COPY_CLOSE:
-        break;
+        return at_copy_close_encode(&m->u.copy_close, out);
     case AT_MESSAGE_REFUSED:
         return at_refused_encode(m->u.refused, out);
     }

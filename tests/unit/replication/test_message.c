@@ -1,4 +1,4 @@
-#include "replication/message.h"
+#include "replication/fill.h"
 
 #include "support/test.h"
 
@@ -40,9 +40,88 @@ static int teardown(void **state)
     return 0;
 }
 
+static enum at_code encode_member_kind(struct fixture *f, enum at_message_kind kind)
+{
+    struct at_join join = {.instance_id = 2,
+                           .from = {7},
+                           .incarnation = 3,
+                           .mode = 3,
+                           .caught_up = true,
+                           .copied_bytes = 10,
+                           .copy_bytes = 20,
+                           .info = AT_LIT("info"),
+                           .registered = {{1}, 2, 3}};
+    struct at_join_answer join_answer = {.instance_id = 2,
+                                         .from = {1},
+                                         .from_incarnation = 4,
+                                         .to = {7},
+                                         .verdict = AT_JOIN_KNOWN,
+                                         .hlc = 55,
+                                         .members = {{{1}, AT_LIT("one")}, {{7}, AT_LIT("")}},
+                                         .member_count = 2};
+    struct at_fence fence = {.instance_id = 2,
+                             .from = {1},
+                             .round = 9,
+                             .minority_survives = true,
+                             .members = {{3}, {4}},
+                             .member_count = 2};
+    struct at_fence_answer fence_answer = {.instance_id = 2,
+                                           .from = {7},
+                                           .from_incarnation = 5,
+                                           .round = 9,
+                                           .applied = f->vector,
+                                           .facts = f->facts,
+                                           .members = {{{1}, AT_LIT("one")}},
+                                           .member_count = 1};
+
+    switch ((int)kind) {
+    case AT_MESSAGE_JOIN:
+        return at_join_encode(&join, &f->out);
+    case AT_MESSAGE_JOIN_ANSWER:
+        return at_join_answer_encode(&join_answer, &f->out);
+    case AT_MESSAGE_FENCE:
+        return at_fence_encode(&fence, &f->out);
+    default:
+        return at_fence_answer_encode(&fence_answer, &f->out);
+    }
+}
+
+static enum at_code encode_copy_kind(struct fixture *f, enum at_message_kind kind)
+{
+    struct at_copy_member members[] = {
+        {{1}, 1, false, 2, {{0}, 0, 0}, {{0}, 0, 0}, AT_LIT("one")},
+        {{3}, 2, true, 0, {{1}, 1, 5}, {{3}, 4, 5}, AT_LIT("")},
+    };
+    struct at_copy_state state = {.from = {1},
+                                  .incarnation = 6,
+                                  .applied = f->vector,
+                                  .facts = f->facts,
+                                  .horizon = 1000,
+                                  .hlc = 2000,
+                                  .released = 3000,
+                                  .members = members,
+                                  .member_count = 2};
+
+    switch ((int)kind) {
+    case AT_MESSAGE_COPY_OPEN:
+        return at_copy_open_encode(&(struct at_copy_open){2, {7}, 3, f->vector}, &f->out);
+    case AT_MESSAGE_COPY_OPENED:
+        return at_copy_opened_encode(&(struct at_copy_opened){2, 77, 1000, 4, &state}, &f->out);
+    case AT_MESSAGE_COPY_ASK:
+        return at_copy_ask_encode(&(struct at_copy_ask){2, {7}, 77, 3, AT_LIT("cursor"), 4096},
+                                  &f->out);
+    case AT_MESSAGE_COPY_CHUNK:
+        return at_copy_chunk_encode(
+            &(struct at_copy_chunk){77, 3, AT_LIT("next"), true, true, 500, 12345, AT_LIT("items")},
+            &f->out);
+    default:
+        return at_copy_close_encode(&(struct at_copy_close){2, {7}, 77}, &f->out);
+    }
+}
+
 static void encode(struct fixture *f, enum at_message_kind kind)
 {
-    struct at_run runs[2] = {{{1}, 1, AT_LIT("record"), 0}, {{2}, 3, AT_LIT(""), 0}};
+    struct at_run runs[2] = {{{1}, 1, AT_LIT("record"), 99}, {{2}, 3, AT_LIT(""), 0}};
     struct at_gap gap = {{{2}, 1, 44}};
     struct at_pull pull = {.request_id = 1,
                            .instance_id = UINT64_MAX,
@@ -57,7 +136,9 @@ static void encode(struct fixture *f, enum at_message_kind kind)
                            .skip_count = 1,
                            .max_bytes = 4000000,
                            .wait_ms = 1000,
-                           .hlc = 123456789};
+                           .hlc = 123456789,
+                           .continues = 17,
+                           .unpacks = true};
     struct at_reply reply = {.to_request = 1,
                              .instance_id = 2,
                              .from = {7},
@@ -119,11 +200,15 @@ static void encode(struct fixture *f, enum at_message_kind kind)
     case AT_MESSAGE_JOIN_ANSWER:
     case AT_MESSAGE_FENCE:
     case AT_MESSAGE_FENCE_ANSWER:
+        rc = encode_member_kind(f, kind);
+        break;
     case AT_MESSAGE_COPY_OPEN:
     case AT_MESSAGE_COPY_OPENED:
     case AT_MESSAGE_COPY_ASK:
     case AT_MESSAGE_COPY_CHUNK:
     case AT_MESSAGE_COPY_CLOSE:
+        rc = encode_copy_kind(f, kind);
+        break;
     case AT_MESSAGE_REFUSED:
         rc = at_refused_encode(AT_LIT("not a member"), &f->out);
         break;
@@ -160,6 +245,8 @@ static void a_pull_comes_out_as_it_went_in(void **state)
     assert_int_equal(p->max_bytes, 4000000);
     assert_int_equal(p->wait_ms, 1000);
     assert_int_equal(p->hlc, 123456789);
+    assert_int_equal(p->continues, 17);
+    assert_true(p->unpacks);
     at_message_deinit(&m);
 }
 
@@ -176,7 +263,9 @@ static void a_reply_comes_out_as_it_went_in(void **state)
     assert_int_equal(r->hlc, 99);
     assert_int_equal(r->run_count, 2);
     assert_true(at_slice_eq_cstr(r->runs[0].record, "record"));
+    assert_int_equal(r->runs[0].packed_from, 99);
     assert_int_equal(r->runs[1].epoch, 3);
+    assert_int_equal(r->runs[1].packed_from, 0);
     assert_int_equal(r->gap_count, 1);
     assert_int_equal(r->gaps[0].base.seq, 44);
     same_vector(&r->ends_known, &f->vector);
@@ -226,12 +315,102 @@ static void the_small_messages_come_out_as_they_went_in(void **state)
     assert_true(at_slice_eq_cstr(m.u.refused, "not a member"));
 }
 
+static void messages_of_members_come_out_as_they_went_in(void **state)
+{
+    struct fixture *f = *state;
+    struct at_message m;
+
+    encode(f, AT_MESSAGE_JOIN);
+    assert_int_equal(at_message_decode(at_buf_slice(&f->out), &f->arena, &m), AT_OK);
+    assert_int_equal(m.u.join.from.v, 7);
+    assert_int_equal(m.u.join.mode, 3);
+    assert_true(m.u.join.caught_up);
+    assert_int_equal(m.u.join.copied_bytes, 10);
+    assert_int_equal(m.u.join.copy_bytes, 20);
+    assert_true(at_slice_eq_cstr(m.u.join.info, "info"));
+    assert_int_equal(m.u.join.registered.epoch, 2);
+    assert_int_equal(m.u.join.registered.seq, 3);
+
+    encode(f, AT_MESSAGE_JOIN_ANSWER);
+    assert_int_equal(at_message_decode(at_buf_slice(&f->out), &f->arena, &m), AT_OK);
+    assert_int_equal(m.u.join_answer.to.v, 7);
+    assert_int_equal(m.u.join_answer.verdict, AT_JOIN_KNOWN);
+    assert_int_equal(m.u.join_answer.hlc, 55);
+    assert_int_equal(m.u.join_answer.member_count, 2);
+    assert_true(at_slice_eq_cstr(m.u.join_answer.members[0].info, "one"));
+
+    encode(f, AT_MESSAGE_FENCE);
+    assert_int_equal(at_message_decode(at_buf_slice(&f->out), &f->arena, &m), AT_OK);
+    assert_int_equal(m.u.fence.round, 9);
+    assert_true(m.u.fence.minority_survives);
+    assert_int_equal(m.u.fence.member_count, 2);
+    assert_int_equal(m.u.fence.members[1].v, 4);
+
+    encode(f, AT_MESSAGE_FENCE_ANSWER);
+    assert_int_equal(at_message_decode(at_buf_slice(&f->out), &f->arena, &m), AT_OK);
+    assert_int_equal(m.u.fence_answer->round, 9);
+    assert_int_equal(m.u.fence_answer->from_incarnation, 5);
+    same_vector(&m.u.fence_answer->applied, &f->vector);
+    assert_int_equal(m.u.fence_answer->facts.vouches[0].position.seq, 77);
+    assert_int_equal(m.u.fence_answer->member_count, 1);
+    at_message_deinit(&m);
+}
+
+static void messages_of_copies_come_out_as_they_went_in(void **state)
+{
+    struct fixture *f = *state;
+    struct at_message m;
+
+    encode(f, AT_MESSAGE_COPY_OPEN);
+    assert_int_equal(at_message_decode(at_buf_slice(&f->out), &f->arena, &m), AT_OK);
+    assert_int_equal(m.u.copy_open.incarnation, 3);
+    same_vector(&m.u.copy_open.needs, &f->vector);
+    at_message_deinit(&m);
+
+    encode(f, AT_MESSAGE_COPY_OPENED);
+    assert_int_equal(at_message_decode(at_buf_slice(&f->out), &f->arena, &m), AT_OK);
+    const struct at_copy_state *s = m.u.copy_opened.state;
+    assert_int_equal(m.u.copy_opened.snapshot_id, 77);
+    assert_int_equal(m.u.copy_opened.part_count, 4);
+    assert_int_equal(m.u.copy_opened.bytes, 1000);
+    assert_int_equal(s->incarnation, 6);
+    same_vector(&s->applied, &f->vector);
+    assert_int_equal(s->horizon, 1000);
+    assert_int_equal(s->hlc, 2000);
+    assert_int_equal(s->released, 3000);
+    assert_int_equal(s->facts.promises[0].hlc, 1000);
+    assert_int_equal(s->member_count, 2);
+    assert_int_equal(s->members[0].min_incarnation, 2);
+    assert_true(at_slice_eq_cstr(s->members[0].info, "one"));
+    assert_true(s->members[1].fenced);
+    assert_int_equal(s->members[1].registered.seq, 5);
+    assert_int_equal(s->members[1].last.epoch, 4);
+    at_message_deinit(&m);
+
+    encode(f, AT_MESSAGE_COPY_ASK);
+    assert_int_equal(at_message_decode(at_buf_slice(&f->out), &f->arena, &m), AT_OK);
+    assert_int_equal(m.u.copy_ask.part, 3);
+    assert_int_equal(m.u.copy_ask.max_bytes, 4096);
+    assert_true(at_slice_eq_cstr(m.u.copy_ask.cursor, "cursor"));
+
+    encode(f, AT_MESSAGE_COPY_CHUNK);
+    assert_int_equal(at_message_decode(at_buf_slice(&f->out), &f->arena, &m), AT_OK);
+    assert_true(m.u.copy_chunk.last && m.u.copy_chunk.packed);
+    assert_int_equal(m.u.copy_chunk.raw_bytes, 500);
+    assert_int_equal(m.u.copy_chunk.checksum, 12345);
+    assert_true(at_slice_eq_cstr(m.u.copy_chunk.items, "items"));
+
+    encode(f, AT_MESSAGE_COPY_CLOSE);
+    assert_int_equal(at_message_decode(at_buf_slice(&f->out), &f->arena, &m), AT_OK);
+    assert_int_equal(m.u.copy_close.snapshot_id, 77);
+}
+
 static void every_prefix_of_every_message_is_refused(void **state)
 {
     struct fixture *f = *state;
     struct at_message m;
 
-    for (int kind = AT_MESSAGE_PULL; kind <= AT_MESSAGE_REFUSED; kind++) {
+    for (int kind = AT_MESSAGE_PULL; kind <= AT_MESSAGE_COPY_CLOSE; kind++) {
         encode(f, (enum at_message_kind)kind);
         for (size_t n = 0; n < f->out.len; n++) {
             uint8_t *cut = test_malloc(n + 1);
@@ -252,7 +431,7 @@ static void no_changed_byte_makes_the_decoder_misbehave(void **state)
     struct fixture *f = *state;
     struct at_message m;
 
-    for (int kind = AT_MESSAGE_PULL; kind <= AT_MESSAGE_REFUSED; kind++) {
+    for (int kind = AT_MESSAGE_PULL; kind <= AT_MESSAGE_COPY_CLOSE; kind++) {
         encode(f, (enum at_message_kind)kind);
         for (size_t i = 0; i < f->out.len; i++) {
             uint8_t was = f->out.data[i];
@@ -356,6 +535,8 @@ int main(void)
         TEST(a_pull_comes_out_as_it_went_in),
         TEST(a_reply_comes_out_as_it_went_in),
         TEST(the_small_messages_come_out_as_they_went_in),
+        TEST(messages_of_members_come_out_as_they_went_in),
+        TEST(messages_of_copies_come_out_as_they_went_in),
         TEST(every_prefix_of_every_message_is_refused),
         TEST(no_changed_byte_makes_the_decoder_misbehave),
         TEST(fields_of_later_versions_are_skipped),
