@@ -40,6 +40,11 @@ export const METHODS = Object.entries(DEFINITIONS)
   .flatMap(([, service]) => Object.values(service))
   .map(method => ({...method, name: method.path.split('/').pop()}));
 
+/** Descriptors of all message types by their full name. */
+export const TYPES = new Map(Object.entries(DEFINITIONS)
+  .filter(([, definition]) => definition.format)
+  .map(([name, definition]) => [name, definition.type]));
+
 const BY_NAME = new Map(METHODS.map(method => [method.name, method]));
 for (const method of ['grpc.health.v1.Health', 'atoll.v1.Cluster'].flatMap(name =>
   Object.values(DEFINITIONS[name])))

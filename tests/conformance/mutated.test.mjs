@@ -1,0 +1,175 @@
+// Every RPC of the public services with an empty request and with 200 mutated ones: each gets an
+// answer, all processes stay alive, and the data is intact.
+//
+// A mutated request is a random message of the right type, with names that exist, names that don't
+// and no names at all, of which half have bytes changed, cut or repeated. What would start or end a
+// process or remove the table that is compared is only ever asked of things that do not exist.
+// SEED repeats a run; COUNT is the number of requests of each RPC.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import grpc from '@grpc/grpc-js';
+import {Api, METHODS, TYPES} from './api.mjs';
+import {Instance} from '../support/instance.mjs';
+
+const COUNT = Number(process.env.COUNT ?? 200);
+const SEED = Number(process.env.SEED ?? Date.now() % 1e9);
+const IN_FLIGHT = 16;
+const DEADLINE_MS = 5000;
+const DEPTH_MAX = 4;
+const INSTANCE = 'projects/atoll/instances/lab';
+const ABSENT = 'projects/atoll/instances/absent';
+// Requests that may act on what they name.
+const ACTS = /^(Create|Delete|Drop|Undelete|Restore|Copy|Update|PartialUpdate|Modify|Snapshot|Set|Cancel)/;
+const KEPT = 'kept';
+
+const NAMES = [
+  '', 'x', '-', KEPT, 'lab-c1', 'multi', INSTANCE, `${INSTANCE}/tables/${KEPT}`, `${INSTANCE}/tables/absent`,
+  `${INSTANCE}/clusters/lab-c1`, `${INSTANCE}/clusters/-`, `${INSTANCE}/appProfiles/multi`,
+  `${INSTANCE}/clusters/lab-c1/backups/b`, `operations/${INSTANCE}/operations/1`, 'projects/atoll',
+  'projects/{{projectId}}/instances/lab', 'projects//instances//', '\u00e9\ud83d\ude00', 'a'.repeat(5000),
+];
+const ABSENT_NAMES = [
+  '', 'x', ABSENT, `${ABSENT}/tables/t`, `${ABSENT}/clusters/c`, `${ABSENT}/appProfiles/p`,
+  `${ABSENT}/clusters/c/backups/b`, `operations/${ABSENT}/operations/1`, 'projects//instances//', 'a'.repeat(600),
+];
+
+/** A small generator of numbers (mulberry32), so that a seed repeats a run. */
+function generator(seed) {
+  let state = seed >>> 0;
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+  return {
+    below: n => Math.floor(next() * n),
+    chance: p => next() < p,
+    pick: list => list[Math.floor(next() * list.length)],
+  };
+}
+
+function varint(value) {
+  const out = [];
+  let rest = BigInt.asUintN(64, BigInt(value));
+  for (; rest > 127n; rest >>= 7n) out.push(Number(rest & 127n) | 128);
+  out.push(Number(rest));
+  return Buffer.from(out);
+}
+
+const NUMBERS = [0, 1, 2, 5, 1000, -1, -2, 2 ** 31 - 1, -(2 ** 31), 2n ** 63n - 1n, -(2n ** 63n)];
+
+/** Random bytes of a message of `type`, as the descriptor has it. */
+function message(type, random, names, depth = 0) {
+  const parts = [];
+  for (const field of type?.field ?? []) {
+    const times = field.label === 'LABEL_REPEATED' ? random.below(3) : Number(random.chance(0.6));
+    for (let i = 0; i < times; i++) parts.push(...encode(field, random, names, depth));
+  }
+  return Buffer.concat(parts);
+}
+
+function encode(field, random, names, depth) {
+  const tag = wire => varint((field.number << 3) | wire);
+  const counted = bytes => [tag(2), varint(bytes.length), bytes];
+  switch (field.type) {
+  case 'TYPE_MESSAGE':
+    return depth < DEPTH_MAX ?
+      counted(message(TYPES.get(field.typeName.replace(/^\./, '')), random, names, depth + 1)) : [];
+  case 'TYPE_STRING':
+    return counted(Buffer.from(random.pick(names)));
+  case 'TYPE_BYTES':
+    return counted(Buffer.alloc(random.below(20), random.below(256)));
+  case 'TYPE_DOUBLE': {
+    const bytes = Buffer.alloc(8);
+    bytes.writeDoubleLE(random.pick([0, 0.5, -1, NaN, Infinity]));
+    return [tag(1), bytes];
+  }
+  case 'TYPE_FLOAT': case 'TYPE_FIXED32': case 'TYPE_SFIXED32':
+    return [tag(5), Buffer.alloc(4, random.below(256))];
+  case 'TYPE_FIXED64': case 'TYPE_SFIXED64':
+    return [tag(1), Buffer.alloc(8, random.below(256))];
+  default:
+    return [tag(0), varint(random.pick(NUMBERS))];
+  }
+}
+
+function mutate(bytes, random) {
+  const out = Buffer.from(bytes);
+  switch (random.below(4)) {
+  case 0:
+    for (let i = random.below(4) + 1; out.length && i > 0; i--) out[random.below(out.length)] = random.below(256);
+    return out;
+  case 1:
+    return out.subarray(0, random.below(out.length + 1));
+  case 2:
+    return Buffer.concat([out, out.subarray(random.below(out.length + 1))]);
+  default:
+    return Buffer.concat([out, Buffer.from(Array.from({length: random.below(30)}, () => random.below(256)))]);
+  }
+}
+
+/** Sends raw bytes; resolves to the code, whatever it is, or null when the deadline passed. */
+function send(api, path, bytes) {
+  return new Promise(done => {
+    const stream = api.client.makeServerStreamRequest(path, x => x, x => x, bytes, new grpc.Metadata(),
+      {deadline: Date.now() + DEADLINE_MS});
+    stream.on('data', () => {});
+    stream.on('error', () => {});
+    stream.on('status', ({code}) => done(code === grpc.status.DEADLINE_EXCEEDED ? null : code));
+  });
+}
+
+async function bombard(api, method, random) {
+  const names = ACTS.test(method.name) ? ABSENT_NAMES : NAMES;
+  const requests = [Buffer.alloc(0)];
+  for (let i = 0; i < COUNT; i++) {
+    const bytes = message(method.requestType.type, random, names);
+    requests.push(random.chance(0.5) ? mutate(bytes, random) : bytes);
+  }
+  const late = [];
+  const workers = Array.from({length: IN_FLIGHT}, async () => {
+    for (let bytes = requests.pop(); bytes; bytes = requests.pop())
+      if (await send(api, method.path, bytes) === null) late.push(bytes.toString('hex').slice(0, 400));
+  });
+  await Promise.all(workers);
+  return late;
+}
+
+test(`mutated requests, SEED=${SEED}`, async t => {
+  const instance = await Instance.start();
+  const apis = [];
+  t.after(async () => {
+    apis.forEach(api => api.close());
+    await instance.stop();
+  });
+  const raw = instance.raw();
+  await raw.createTable(KEPT, ['f', 'g']);
+  for (let i = 0; i < 50; i++)
+    await raw.mutate(KEPT, `r${i}`, {setCell: {
+      familyName: 'f', columnQualifier: Buffer.from('q'), timestampMicros: 1000, value: Buffer.from(`v${i}`)}});
+  const before = await raw.read(KEPT);
+  const {clusters} = await instance.status();
+  const pids = clusters.map(c => c.pid);
+  const random = generator(SEED);
+  apis.push(new Api(instance.endpoint), new Api(`127.0.0.1:${clusters[0].grpc}`));
+
+  for (const method of METHODS) {
+    // Writes of random requests may well be valid; they must not be of the table that is compared.
+    await t.test(method.path, async () => {
+      for (const api of apis) {
+        const late = await bombard(api, /Mutate|ReadModify/.test(method.name) ? {...method, name: 'Set'} : method,
+          random);
+        assert.deepEqual(late, [], 'requests without an answer in time');
+      }
+    });
+  }
+  await t.test('all processes live on and the data is as it was', async () => {
+    const after = await instance.status();
+    assert.deepEqual(after.clusters.map(c => c.pid), pids);
+    assert.deepEqual((await raw.read(KEPT)).rows, before.rows);
+    assert.equal((await raw.mutate(KEPT, 'r0')
+      .catch(err => err)).code, grpc.status.INVALID_ARGUMENT);
+  });
+});
