@@ -25,6 +25,7 @@
 #include "cluster/genesis.h"
 #include "cluster/peering_glue.h"
 #include "google/bigtable/v2/response_params.pb-c.h"
+#include "wire/grpc_reflection.h"
 
 #define DRAIN_MS 5000
 #define LOOPS_MAX 16
@@ -200,6 +201,8 @@ static enum at_code listen_and_announce(struct process *p, struct at_error *rete
         .loop_count = loop_count,
         .methods = p->methods,
         .method_count = method_count,
+        .streams = at_grpc_reflection_streams(),
+        .stream_count = AT_GRPC_REFLECTION_METHODS,
     };
     AT_TRY(at_grpc_server_open(&config, &p->server, reterr));
     p->service.grpc_port = at_grpc_server_port(p->server);

@@ -46,6 +46,11 @@ static void take_path(struct at_grpc_call *call, struct at_slice value)
     call->method = at_grpc_server_find(call->home->server, value);
     call->path = call->method ? at_slice_make(call->method->path, value.len)
                               : at_arena_copy(&call->arena, value);
+    const struct at_grpc_server *server = call->home->server;
+    call->stream = NULL;
+    for (size_t i = 0; call->method && i < server->stream_count; i++)
+        if (strcmp(server->streams[i].path, call->method->path) == 0)
+            call->stream = &server->streams[i];
 }
 
 static void take_timeout(struct at_grpc_call *call, struct at_slice value)
@@ -124,11 +129,17 @@ static bool too_much_at_once(const struct at_grpc_call *call, size_t all_bytes)
            all_bytes > 2 * AT_GRPC_REQUESTS_BYTES_MAX;
 }
 
+static bool is_stream(const struct at_grpc_call *call)
+{
+    return call->stream != NULL;
+}
+
+/* Request streams hold nothing, and may stay open. */
 static struct at_grpc_call *oldest_incomplete(const struct at_grpc_conn *conn)
 {
     struct at_grpc_call *oldest = NULL;
     for (struct at_grpc_call *c = conn->calls; c; c = c->next)
-        if (c->stream_open && !c->dispatched && !c->answered &&
+        if (c->stream_open && !c->dispatched && !c->answered && !is_stream(c) &&
             (!oldest || c->stream_id < oldest->stream_id))
             oldest = c;
     return oldest;
@@ -175,6 +186,25 @@ static enum at_code take_bytes(struct at_grpc_call *call, struct at_slice bytes)
     return AT_OK;
 }
 
+/* The messages of a request stream go to the handler one by one and are not held. */
+static void take_stream(struct at_grpc_call *call, struct at_slice bytes)
+{
+    while (bytes.len > 0 && !call->answered) {
+        struct at_slice message;
+        bool done;
+        enum at_code code = at_grpc_frame_next(&call->frame, &bytes, &message, &done);
+        if (code != AT_OK) {
+            refuse_message(call, code);
+            return;
+        }
+        code = done ? call->stream->on_message(call, message, call->method->ctx) : AT_OK;
+        if (code != AT_OK)
+            refuse(call, code, "the request stream is refused", at_slice_make(NULL, 0));
+    }
+    at_grpc_call_release_request(call);
+    give_credit(call);
+}
+
 void at_grpc_request_data(struct at_grpc_call *call, struct at_slice bytes)
 {
     struct at_grpc_conn *conn = call->conn;
@@ -194,6 +224,10 @@ void at_grpc_request_data(struct at_grpc_call *call, struct at_slice bytes)
         refuse_message(call, AT_RESOURCE_EXHAUSTED);
         return;
     }
+    if (is_stream(call)) {
+        take_stream(call, bytes);
+        return;
+    }
     bool had_message = call->has_message;
     enum at_code code = take_bytes(call, bytes);
     if (code == AT_UNIMPLEMENTED && (had_message || call->has_message))
@@ -208,7 +242,8 @@ void at_grpc_request_end(struct at_grpc_call *call)
 {
     if (call->answered || call->dispatched)
         return;
-    if (!call->has_message) {
+    bool whole = is_stream(call) ? at_grpc_frame_clean(&call->frame) : call->has_message;
+    if (!whole) {
         refuse(call, AT_INTERNAL, "the request has no whole message", at_slice_make(NULL, 0));
         return;
     }

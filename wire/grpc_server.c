@@ -75,6 +75,8 @@ enum at_code at_grpc_server_open(const struct at_grpc_server_config *config,
     struct at_grpc_server *server = AT_NEW(struct at_grpc_server);
     server->methods = config->methods;
     server->method_count = config->method_count;
+    server->streams = config->streams;
+    server->stream_count = config->stream_count;
     server->listen_fd = fd;
     server->port = port_of(fd);
     server->drained_task.run = on_all_drained;

@@ -4,6 +4,7 @@
  * (all that Bigtable's API needs; a second request message is refused). A
  * handler runs on the loop thread of the connection once the whole request has
  * arrived, and answers at once or later, always on that same loop thread.
+ * Only methods that are listed in `streams` take a stream of messages.
  *
  * Life of a call:   OPEN --at_grpc_call_finish--> gone
  *                    \--client reset, deadline, connection lost--> CANCELLED --finish--> gone
@@ -33,6 +34,15 @@ struct at_grpc_method {
     void *ctx;
 };
 
+/* A method that takes a stream of messages: on_message gets each one as it comes, with the method's
+ * `ctx`, and may send; `message` lives until it returns. A code that is not OK ends the call with
+ * it. The method's on_request follows when the stream ends, and finishes the call; a call that is
+ * cancelled before is gone without a word. Must not block or keep `call`. */
+struct at_grpc_stream {
+    const char *path; /* of one of the methods */
+    enum at_code (*on_message)(struct at_grpc_call *call, struct at_slice message, void *ctx);
+};
+
 struct at_grpc_server_config {
     const char *host; /* numeric address to listen on, e.g. "127.0.0.1" */
     uint16_t port;    /* 0: a free one */
@@ -40,6 +50,8 @@ struct at_grpc_server_config {
     uint32_t loop_count;                  /* connections are spread over the loops */
     const struct at_grpc_method *methods; /* borrowed for the server's life */
     size_t method_count;
+    const struct at_grpc_stream *streams; /* likewise; may be NULL */
+    size_t stream_count;
 };
 
 /* at_grpc_server_open listens; call it before the loops run. UNAVAILABLE when the address is in use

@@ -70,6 +70,7 @@ struct at_grpc_call {
     bool above_low;
 
     const struct at_grpc_method *method; /* NULL: unknown path */
+    const struct at_grpc_stream *stream; /* NULL: takes one message */
     struct at_slice path;
     struct at_grpc_field *metadata;
     size_t metadata_bytes;
@@ -132,6 +133,8 @@ struct at_grpc_home {
 struct at_grpc_server {
     const struct at_grpc_method *methods;
     size_t method_count;
+    const struct at_grpc_stream *streams;
+    size_t stream_count;
     const struct at_grpc_method **slots; /* open addressing by hash of the path */
     size_t slot_mask;
     struct at_grpc_home *homes;

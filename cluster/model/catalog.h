@@ -180,7 +180,9 @@ AT_MUST_USE enum at_code at_catalog_record_decode(struct at_unpack *in,
 /* at_catalog_record_size: the bytes that at_catalog_record_encode appends. */
 size_t at_catalog_record_size(const struct at_catalog_record *r);
 
-/* Names. INVALID_ARGUMENT naming the rule that is broken. */
+/* Names. INVALID_ARGUMENT naming the rule that is broken. A table name is an id, or the whole name
+ * of another instance's table: see base/namespace.h. */
+AT_MUST_USE enum at_code at_table_name_check(struct at_slice name, struct at_error *reterr);
 AT_MUST_USE enum at_code at_table_id_check(struct at_slice id, struct at_error *reterr);
 AT_MUST_USE enum at_code at_family_name_check(struct at_slice name, struct at_error *reterr);
 

@@ -1,6 +1,7 @@
 #include "cluster/model/catalog.h"
 
 #include "base/limits.h"
+#include "base/namespace.h"
 #include "cluster/model/pack_size.h"
 
 /* [kind, name, table, table_generation, counter, hlc, origin, fields]: one form for all kinds, so
@@ -75,6 +76,23 @@ enum at_code at_table_id_check(struct at_slice id, struct at_error *reterr)
     return AT_OK;
 }
 
+enum at_code at_table_name_check(struct at_slice name, struct at_error *reterr)
+{
+    struct at_slice collection = AT_LIT("/tables/");
+    struct at_slice rest = name;
+    struct at_instance_name instance;
+
+    if (!at_namespace_take(&rest, &instance))
+        return at_table_id_check(name, reterr);
+    AT_TRY(at_namespace_check(&instance, reterr));
+    if (!at_slice_has_prefix(rest, collection))
+        return at_fail(reterr, AT_INVALID_ARGUMENT,
+                       "Invalid table name '%.*s': projects/<project>/instances/<instance>/tables/"
+                       "<table> is expected",
+                       AT_SLICE_ARG(name));
+    return at_table_id_check(at_slice_from(rest, collection.len), reterr);
+}
+
 enum at_code at_family_name_check(struct at_slice name, struct at_error *reterr)
 {
     if (name.len == 0 || name.len > AT_FAMILY_BYTES_MAX)
@@ -106,10 +124,10 @@ static enum at_code check_names(const struct at_catalog_record *r)
 {
     switch (r->kind) {
     case AT_CATALOG_TABLE:
-        return at_table_id_check(r->name, NULL);
+        return at_table_name_check(r->name, NULL);
     case AT_CATALOG_FAMILY:
         AT_TRY(at_family_name_check(r->name, NULL));
-        return at_table_id_check(r->table, NULL);
+        return at_table_name_check(r->table, NULL);
     case AT_CATALOG_POLICY:
         return r->name.len <= AT_RESOURCE_NAME_BYTES_MAX ? AT_OK : AT_INVALID_ARGUMENT;
     case AT_CATALOG_PROFILE: /* its form is appprofile's to check; here it is only bounded */
@@ -125,7 +143,7 @@ static enum at_code check_names(const struct at_catalog_record *r)
 static size_t name_bytes_max(enum at_catalog_kind kind)
 {
     if (kind == AT_CATALOG_PROFILE)
-        return AT_PROFILE_ID_BYTES_MAX;
+        return AT_KEPT_NAME_BYTES_MAX;
     if (kind == AT_CATALOG_OPERATION)
         return AT_RESOURCE_NAME_BYTES_MAX;
     return kind == AT_CATALOG_BACKUP ? AT_INSTANCE_ID_BYTES_MAX + 1 + AT_BACKUP_ID_BYTES_MAX

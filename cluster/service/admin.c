@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/escape.h"
+#include "base/namespace.h"
 #include "google/protobuf/empty.pb-c.h"
 
 #define PAGE_SIZE_MAX 1000 /* also what 0 means */
@@ -16,7 +17,8 @@ size_t at_admin_add(struct at_service *service,
 {
     AT_ASSERT(from_count <= max);
     for (size_t i = 0; i < from_count; i++)
-        methods[i] = (struct at_grpc_method){from[i].path, from[i].on_request, service};
+        methods[i] = (struct at_grpc_method){
+            .path = from[i].path, .on_request = from[i].on_request, .ctx = service};
     return from_count;
 }
 
@@ -47,40 +49,86 @@ char *at_admin_instance_name(const struct at_service *service, struct at_arena *
     return at_arena_printf(arena, "projects/%s/instances/%s", service->project, service->instance);
 }
 
-char *
-at_admin_table_name(const struct at_service *service, struct at_arena *arena, struct at_slice id)
+static char *child_name(const struct at_service *service,
+                        struct at_arena *arena,
+                        const char *collection,
+                        struct at_slice kept)
 {
-    return at_arena_printf(arena, "projects/%s/instances/%s/tables/%.*s", service->project,
-                           service->instance, AT_SLICE_ARG(id));
+    if (at_namespace_of(kept).len > 0)
+        return at_admin_text(arena, kept);
+    return at_arena_printf(arena, "projects/%s/instances/%s/%s/%.*s", service->project,
+                           service->instance, collection, AT_SLICE_ARG(kept));
 }
 
 char *
-at_admin_profile_name(const struct at_service *service, struct at_arena *arena, struct at_slice id)
+at_admin_table_name(const struct at_service *service, struct at_arena *arena, struct at_slice kept)
 {
-    return at_arena_printf(arena, "projects/%s/instances/%s/appProfiles/%.*s", service->project,
-                           service->instance, AT_SLICE_ARG(id));
+    return child_name(service, arena, "tables", kept);
+}
+
+char *at_admin_profile_name(const struct at_service *service,
+                            struct at_arena *arena,
+                            struct at_slice kept)
+{
+    return child_name(service, arena, "appProfiles", kept);
 }
 
 enum at_code
-at_admin_no_table(const struct at_service *service, struct at_slice id, struct at_error *reterr)
+at_admin_no_table(const struct at_service *service, struct at_slice kept, struct at_error *reterr)
 {
+    if (at_namespace_of(kept).len > 0)
+        return at_fail(reterr, AT_NOT_FOUND, "Table not found: %.*s", AT_SLICE_ARG(kept));
     return at_fail(reterr, AT_NOT_FOUND, "Table not found: projects/%s/instances/%s/tables/%.*s",
-                   service->project, service->instance, AT_SLICE_ARG(id));
+                   service->project, service->instance, AT_SLICE_ARG(kept));
 }
 
-enum at_code
-at_admin_parent_check(const struct at_service *service, const char *name, struct at_error *reterr)
+struct at_slice at_admin_keep(struct at_arena *arena,
+                              struct at_slice in,
+                              const char *collection,
+                              struct at_slice id)
 {
-    struct at_slice rest = at_slice_cstr(name);
-    size_t project_len = strlen(service->project);
+    char kept[AT_KEPT_NAME_BYTES_MAX];
+    size_t len = at_namespace_keep(in, at_slice_cstr(collection), id, kept);
 
-    if (at_slice_has_prefix(rest, AT_LIT("projects/"))) {
-        rest = at_slice_from(rest, strlen("projects/"));
-        if (at_slice_has_prefix(rest, at_slice_cstr(service->project)) &&
-            at_slice_eq_cstr(at_slice_from(rest, project_len), "/instances/-"))
-            return AT_OK;
+    return at_arena_copy(arena, at_slice_make(kept, len));
+}
+
+enum at_code at_admin_parent(const struct at_service *service,
+                             const char *name,
+                             struct at_admin_parent *ret_parent,
+                             struct at_error *reterr)
+{
+    struct at_slice all = at_slice_cstr(name);
+    struct at_slice rest = all;
+    struct at_slice any = AT_LIT("/instances/-");
+    struct at_instance_name instance;
+
+    *ret_parent = (struct at_admin_parent){0};
+    if (!at_namespace_take(&rest, &instance) || rest.len > 0 ||
+        !at_slice_eq_cstr(instance.instance, "-")) {
+        AT_TRY(at_service_instance_check(service, all, reterr));
+        return at_service_namespace(service, all, &ret_parent->in, reterr);
     }
-    return at_service_instance_check(service, at_slice_cstr(name), reterr);
+    ret_parent->project = at_slice_make(name, all.len - any.len);
+    ret_parent->home = at_slice_eq_cstr(instance.project, service->project);
+    if (ret_parent->home)
+        return AT_OK;
+    if (!service->accept_any_instance)
+        return at_fail(reterr, AT_NOT_FOUND, "Project projects/%.*s not found",
+                       AT_SLICE_ARG(instance.project));
+    instance.instance = AT_LIT("any"); /* only the project is to be checked */
+    return at_namespace_check(&instance, reterr);
+}
+
+bool at_admin_parent_holds(const struct at_admin_parent *parent, struct at_slice kept)
+{
+    struct at_slice in = at_namespace_of(kept);
+
+    if (parent->project.len == 0)
+        return at_slice_eq(in, parent->in);
+    if (in.len == 0)
+        return parent->home;
+    return at_slice_has_prefix(in, parent->project) && in.data[parent->project.len] == '/';
 }
 
 enum at_code at_admin_child(const struct at_service *service,
@@ -92,14 +140,20 @@ enum at_code at_admin_child(const struct at_service *service,
     struct at_slice all = at_slice_cstr(name);
     const char *found = strstr(name, collection);
     size_t end = found ? (size_t)(found - name) + strlen(collection) : 0;
+    struct at_slice in;
 
     if (!found || end == all.len || memchr(name + end, '/', all.len - end))
         return at_fail(reterr, AT_INVALID_ARGUMENT,
                        "Invalid name '%s': projects/<project>/instances/<instance>%s<id> is "
                        "expected",
                        name, collection);
-    *ret_id = at_slice_from(all, end);
-    return at_service_instance_check(service, at_slice_make(name, (size_t)(found - name)), reterr);
+    struct at_slice instance = at_slice_make(name, (size_t)(found - name));
+    AT_TRY(at_service_instance_check(service, instance, reterr));
+    AT_TRY(at_service_namespace(service, instance, &in, reterr));
+    /* Clusters are shared by all instances. */
+    bool shared = strcmp(collection, "/clusters/") == 0;
+    *ret_id = in.len == 0 || shared ? at_slice_from(all, end) : all;
+    return AT_OK;
 }
 
 enum at_code at_admin_page_decode(int32_t page_size,

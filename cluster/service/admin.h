@@ -65,12 +65,31 @@ at_admin_profile_name(const struct at_service *service, struct at_arena *arena, 
 enum at_code
 at_admin_no_table(const struct at_service *service, struct at_slice id, struct at_error *reterr);
 
-/* at_admin_parent_check: "projects/P/instances/I", or "-" for the instance. INVALID_ARGUMENT,
- * NOT_FOUND. */
-AT_MUST_USE enum at_code
-at_admin_parent_check(const struct at_service *service, const char *name, struct at_error *reterr);
+/* at_admin_keep: the name that `id` of an instance (at_service_namespace) is kept by; empty when it
+ * is too long. */
+struct at_slice at_admin_keep(struct at_arena *arena,
+                              struct at_slice in,
+                              const char *collection,
+                              struct at_slice id);
+
+/* The parent of a list: one instance, or all of a project. Borrows the name. */
+struct at_admin_parent {
+    struct at_slice in;      /* the instance; empty: the home instance */
+    struct at_slice project; /* "projects/P" when all of its instances are meant */
+    bool home;               /* which the home instance is among */
+};
+/* at_admin_parent: "projects/P/instances/I", or "-" for the instance. INVALID_ARGUMENT, NOT_FOUND.
+ */
+AT_MUST_USE enum at_code at_admin_parent(const struct at_service *service,
+                                         const char *name,
+                                         struct at_admin_parent *ret_parent,
+                                         struct at_error *reterr);
+/* at_admin_parent_holds: is what is kept by this name in it? */
+bool at_admin_parent_holds(const struct at_admin_parent *parent, struct at_slice kept);
+
 /* at_admin_child takes "projects/P/instances/I/<collection>/ID" apart, `collection` being e.g.
- * "/clusters/". INVALID_ARGUMENT when it has another form, NOT_FOUND when of another instance. */
+ * "/clusters/", into the name that it is kept by; of a cluster, its id. INVALID_ARGUMENT when it
+ * has another form, NOT_FOUND when of an instance that is not served. */
 AT_MUST_USE enum at_code at_admin_child(const struct at_service *service,
                                         const char *name,
                                         const char *collection,

@@ -38,7 +38,8 @@ size_t at_data_methods(struct at_service *service, struct at_grpc_method *method
 
     AT_ASSERT(count <= max);
     for (size_t i = 0; i < count; i++)
-        methods[i] = (struct at_grpc_method){METHODS[i].path, METHODS[i].on_request, service};
+        methods[i] = (struct at_grpc_method){
+            .path = METHODS[i].path, .on_request = METHODS[i].on_request, .ctx = service};
     return count;
 }
 

@@ -1,6 +1,7 @@
 #include "cluster/service/admin.h"
 
 #include "base/alloc.h"
+#include "cluster/service/namespaces.h"
 
 /* GetAppProfile and ListAppProfiles. Name and etag are not stored: they are made here. */
 
@@ -38,10 +39,10 @@ static enum at_code get_in(struct at_service *service,
     struct at_slice id;
 
     AT_TRY(at_admin_child(service, name, "/appProfiles/", &id, reterr));
-    const struct at_named_record *record = at_catalog_named(catalog, AT_CATALOG_PROFILE, id);
-    if (!record)
+    struct at_named_record record;
+    if (!at_namespaces_profile(catalog, id, &record))
         return at_fail(reterr, AT_NOT_FOUND, "App profile %s not found", name);
-    return at_profile_view_render(service, record, arena, ret_profile, reterr);
+    return at_profile_view_render(service, &record, arena, ret_profile, reterr);
 }
 
 void at_on_get_app_profile(struct at_grpc_call *call, void *ctx)
@@ -63,6 +64,24 @@ void at_on_get_app_profile(struct at_grpc_call *call, void *ctx)
     at_schema_unref(&schema);
 }
 
+/* An instance beside the home instance has a "default" without keeping it: on the first page. */
+static enum at_code list_default(struct at_service *service,
+                                 struct at_arena *arena,
+                                 const struct at_admin_parent *parent,
+                                 const struct at_catalog *catalog,
+                                 Google__Bigtable__Admin__V2__ListAppProfilesResponse *out,
+                                 struct at_error *reterr)
+{
+    struct at_named_record record;
+    struct at_slice kept = at_admin_keep(arena, parent->in, "appProfiles", AT_LIT("default"));
+
+    if (parent->in.len == 0 || !at_namespaces_profile(catalog, kept, &record) ||
+        record.generation > 0)
+        return AT_OK;
+    return at_profile_view_render(service, &record, arena,
+                                  &out->app_profiles[out->n_app_profiles++], reterr);
+}
+
 static enum at_code list_in(struct at_service *service,
                             struct at_arena *arena,
                             const Google__Bigtable__Admin__V2__ListAppProfilesRequest *in,
@@ -71,16 +90,20 @@ static enum at_code list_in(struct at_service *service,
                             struct at_error *reterr)
 {
     struct at_admin_page page;
+    struct at_admin_parent parent;
     uint32_t count = at_catalog_named_count(catalog, AT_CATALOG_PROFILE);
 
-    AT_TRY(at_admin_parent_check(service, in->parent, reterr));
+    AT_TRY(at_admin_parent(service, in->parent, &parent, reterr));
     AT_TRY(at_admin_page_decode(in->page_size, in->page_token, arena, &page, reterr));
-    out->app_profiles = AT_ARENA_ARRAY(arena, Google__Bigtable__Admin__V2__AppProfile *, count + 1);
+    out->app_profiles = AT_ARENA_ARRAY(arena, Google__Bigtable__Admin__V2__AppProfile *, count + 2);
+    if (page.after.len == 0)
+        AT_TRY(list_default(service, arena, &parent, catalog, out, reterr));
     for (uint32_t i = 0; i < count; i++) {
         const struct at_named_record *record = at_catalog_named_at(catalog, AT_CATALOG_PROFILE, i);
-        if (at_slice_cmp(record->name, page.after) <= 0)
+        if (!at_admin_parent_holds(&parent, record->name) ||
+            at_slice_cmp(record->name, page.after) <= 0)
             continue;
-        if (out->n_app_profiles == page.size) {
+        if (out->n_app_profiles >= page.size && page.after.len > 0) {
             out->next_page_token = at_admin_page_token(arena, page.after);
             break;
         }

@@ -1,7 +1,9 @@
 #include "appprofile/warning.h"
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/namespace.h"
 #include "cluster/service/admin.h"
+#include "cluster/service/namespaces.h"
 #include "google/rpc/error_details.pb-c.h"
 #include "google/rpc/status.pb-c.h"
 
@@ -76,10 +78,15 @@ static enum at_code prepare_create(struct profile_change *p,
                                    const Google__Bigtable__Admin__V2__CreateAppProfileRequest *in,
                                    struct at_error *reterr)
 {
-    p->id = at_slice_cstr(in->app_profile_id);
+    struct at_slice id = at_slice_cstr(in->app_profile_id);
+    struct at_slice parent = at_slice_cstr(in->parent);
+    struct at_slice instance;
+
     p->ignore_warnings = in->ignore_warnings;
-    AT_TRY(at_service_instance_check(p->change.service, at_slice_cstr(in->parent), reterr));
-    AT_TRY(at_profile_id_check(p->id, reterr));
+    AT_TRY(at_service_instance_check(p->change.service, parent, reterr));
+    AT_TRY(at_service_namespace(p->change.service, parent, &instance, reterr));
+    AT_TRY(at_profile_id_check(id, reterr));
+    p->id = at_admin_keep(at_grpc_call_arena(p->change.call), instance, "appProfiles", id);
     return read_profile(p, in->app_profile, reterr);
 }
 
@@ -166,11 +173,8 @@ static struct profile_change *profile_change_new(struct at_service *service,
 
 static enum at_code no_profile(const struct profile_change *p, struct at_error *reterr)
 {
-    const struct at_service *service = p->change.service;
-
-    return at_fail(reterr, AT_NOT_FOUND,
-                   "App profile projects/%s/instances/%s/appProfiles/%.*s not found",
-                   service->project, service->instance, AT_SLICE_ARG(p->id));
+    return at_fail(reterr, AT_NOT_FOUND, "App profile %s not found",
+                   at_admin_profile_name(p->change.service, p->change.write.arena, p->id));
 }
 
 static enum at_code decide_create(struct at_write_catalog *write,
@@ -178,12 +182,11 @@ static enum at_code decide_create(struct at_write_catalog *write,
                                   struct at_error *reterr)
 {
     struct profile_change *p = (struct profile_change *)at_change_of(write);
-    const struct at_service *service = p->change.service;
+    struct at_named_record there;
 
-    if (at_catalog_named(catalog, AT_CATALOG_PROFILE, p->id))
-        return at_fail(reterr, AT_ALREADY_EXISTS,
-                       "App profile projects/%s/instances/%s/appProfiles/%.*s already exists",
-                       service->project, service->instance, AT_SLICE_ARG(p->id));
+    if (at_namespaces_profile(catalog, p->id, &there))
+        return at_fail(reterr, AT_ALREADY_EXISTS, "App profile %s already exists",
+                       at_admin_profile_name(p->change.service, write->arena, p->id));
     if (at_catalog_named_count(catalog, AT_CATALOG_PROFILE) >= AT_PROFILES_MAX)
         return at_fail(reterr, AT_RESOURCE_EXHAUSTED, "An instance has at most %d app profiles",
                        AT_PROFILES_MAX);
@@ -211,13 +214,13 @@ static enum at_code decide_update(struct at_write_catalog *write,
                                   struct at_error *reterr)
 {
     struct profile_change *p = (struct profile_change *)at_change_of(write);
-    const struct at_named_record *record = at_catalog_named(catalog, AT_CATALOG_PROFILE, p->id);
+    struct at_named_record record;
     struct at_profile old;
     struct at_profile now;
 
-    if (!record)
+    if (!at_namespaces_profile(catalog, p->id, &record))
         return no_profile(p, reterr);
-    AT_TRY(at_profile_decode(record->fields, write->arena, &old, reterr));
+    AT_TRY(at_profile_decode(record.fields, write->arena, &old, reterr));
     AT_TRY(check_etag(p, &old, reterr));
     const struct at_profile_mask mask = {p->paths, p->path_count};
     AT_TRY(at_profile_merge(&old, &p->wanted, mask, write->arena, &now, reterr));
@@ -235,16 +238,20 @@ static enum at_code decide_delete(struct at_write_catalog *write,
                                   struct at_error *reterr)
 {
     struct profile_change *p = (struct profile_change *)at_change_of(write);
-    const struct at_named_record *record = at_catalog_named(catalog, AT_CATALOG_PROFILE, p->id);
+    struct at_named_record record;
 
-    if (!record)
+    if (!at_namespaces_profile(catalog, p->id, &record))
         return no_profile(p, reterr);
-    p->warning_count = at_profile_delete_warnings(p->id, p->warnings);
+    p->warning_count = at_profile_delete_warnings(at_namespace_id(p->id), p->warnings);
     if (p->warning_count > 0 && !p->ignore_warnings)
         return refuse_warned(p, reterr);
     p->warning_count = 0;
     *at_change_record(write, 1) = (struct at_catalog_record){
-        .kind = AT_CATALOG_PROFILE, .name = p->id, .counter = record->generation + 1};
+        .kind = AT_CATALOG_PROFILE,
+        .name = p->id,
+        /* One that was not kept is deleted too, and is the home instance's again. */
+        .counter = (at_catalog_named_counter(catalog, AT_CATALOG_PROFILE, p->id) | 1) + 1,
+    };
     return AT_OK;
 }
 
@@ -263,13 +270,14 @@ static enum at_code check_warnings(struct profile_change *p,
         return AT_OK;
     for (uint32_t i = 0; i < count; i++) {
         const struct at_named_record *record = at_catalog_named_at(catalog, AT_CATALOG_PROFILE, i);
-        if (at_slice_eq(record->name, p->id))
+        if (at_slice_eq(record->name, p->id) ||
+            !at_namespace_holds(at_namespace_of(p->id), record->name))
             continue;
         AT_TRY(at_profile_decode(record->fields, arena, &others[other_count], reterr));
-        others[other_count++].name = record->name;
+        others[other_count++].name = at_namespace_id(record->name);
     }
-    p->warning_count =
-        at_profile_update_warnings(p->id, old, now, others, other_count, p->warnings);
+    p->warning_count = at_profile_update_warnings(at_namespace_id(p->id), old, now, others,
+                                                  other_count, p->warnings);
     return p->warning_count > 0 ? refuse_warned(p, reterr) : AT_OK;
 }
 
@@ -300,7 +308,7 @@ static enum at_code put_profile(struct profile_change *p,
     *at_change_record(write, 1) = (struct at_catalog_record){
         .kind = AT_CATALOG_PROFILE,
         .name = p->id,
-        .counter = old ? counter : counter + 1,
+        .counter = counter | 1, /* the next one, unless it is there */
         .fields = at_arena_copy(write->arena, at_buf_slice(&bytes)),
     };
     return AT_OK;

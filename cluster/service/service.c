@@ -28,7 +28,11 @@ const struct at_grpc_method *at_service_methods(struct at_service *service, size
     count += at_profile_admin_methods(service, methods + count, METHODS_MAX - count);
     count += at_control_methods(service, methods + count, METHODS_MAX - count);
     count += at_health_methods(service, methods + count, METHODS_MAX - count);
-    AT_ASSERT(count <= METHODS_MAX);
+    AT_ASSERT(count + AT_GRPC_REFLECTION_METHODS <= METHODS_MAX);
+    at_grpc_reflection_methods(&service->state->reflection, methods + count);
+    count += AT_GRPC_REFLECTION_METHODS;
+    service->state->reflection =
+        (struct at_grpc_reflection){.methods = methods, .method_count = count};
     *ret_count = count;
     return methods;
 }

@@ -7,6 +7,7 @@
 #include "cluster/service/lane.h"
 #include "cluster/service/profile_cache.h"
 #include "wire/grpc_health.h"
+#include "wire/grpc_reflection.h"
 
 #define AT_LANES_MAX 64 /* loops of one server */
 
@@ -14,6 +15,7 @@ struct at_service_state {
     struct at_profile_cache profiles;
     struct at_drop_set drops;
     struct at_grpc_health health;
+    struct at_grpc_reflection reflection;
     pthread_mutex_t lock; /* making a lane */
     _Atomic(struct at_lane *) lanes[AT_LANES_MAX];
 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/namespace.h"
 
 /* CreateTable. All that does not depend on what exists is checked before the writer is asked. */
 
@@ -15,7 +16,8 @@ struct family_draft {
 
 struct create_table {
     struct at_change change; /* first */
-    struct at_slice id;
+    struct at_slice in;      /* its instance */
+    struct at_slice id;      /* the name it is kept by */
     struct at_slice fields;
     struct family_draft *families;
     uint32_t family_count;
@@ -88,8 +90,10 @@ static enum at_code prepare(struct create_table *create,
     };
 
     AT_TRY(at_service_instance_check(create->change.service, at_slice_cstr(in->parent), reterr));
-    create->id = at_slice_cstr(in->table_id);
-    AT_TRY(at_table_id_check(create->id, reterr));
+    AT_TRY(at_service_namespace(create->change.service, at_slice_cstr(in->parent), &create->in,
+                                reterr));
+    AT_TRY(at_table_id_check(at_slice_cstr(in->table_id), reterr));
+    create->id = at_admin_keep(arena, create->in, "tables", at_slice_cstr(in->table_id));
     AT_TRY(check_table(table, reterr));
     if (table->change_stream_config)
         fields.change_stream_config = at_admin_pack(arena, &table->change_stream_config->base);
@@ -160,6 +164,23 @@ static enum at_code prepare_families(struct create_table *create,
 }
 
 static enum at_code
+check_count(const struct at_catalog *catalog, struct at_slice in, struct at_error *reterr)
+{
+    uint32_t all = at_catalog_table_count(catalog);
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < all; i++)
+        count += at_namespace_holds(in, at_catalog_table_at(catalog, i)->name);
+    if (count >= AT_TABLES_MAX)
+        return at_fail(reterr, AT_RESOURCE_EXHAUSTED, "An instance has at most %d tables",
+                       AT_TABLES_MAX);
+    if (all >= AT_TABLES_ALL_MAX)
+        return at_fail(reterr, AT_RESOURCE_EXHAUSTED,
+                       "All instances together have at most %d tables", AT_TABLES_ALL_MAX);
+    return AT_OK;
+}
+
+static enum at_code
 decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct at_error *reterr)
 {
     struct create_table *create = (struct create_table *)at_change_of(write);
@@ -168,12 +189,9 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
     uint32_t record_count = create->family_count + 1;
 
     if (at_catalog_table(catalog, create->id))
-        return at_fail(reterr, AT_ALREADY_EXISTS,
-                       "table \"projects/%s/instances/%s/tables/%.*s\" already exists",
-                       service->project, service->instance, AT_SLICE_ARG(create->id));
-    if (at_catalog_table_count(catalog) >= AT_TABLES_MAX)
-        return at_fail(reterr, AT_RESOURCE_EXHAUSTED, "An instance has at most %d tables",
-                       AT_TABLES_MAX);
+        return at_fail(reterr, AT_ALREADY_EXISTS, "table \"%s\" already exists",
+                       at_admin_table_name(service, write->arena, create->id));
+    AT_TRY(check_count(catalog, create->in, reterr));
     AT_ASSERT(counter % 2 == 0);
     *at_change_record(write, record_count) = (struct at_catalog_record){
         .kind = AT_CATALOG_TABLE,

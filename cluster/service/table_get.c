@@ -51,15 +51,17 @@ static enum at_code list_in(struct at_service *service,
 {
     struct at_table_view view;
     struct at_admin_page page;
+    struct at_admin_parent parent;
     uint32_t count = at_catalog_table_count(catalog);
 
-    AT_TRY(at_admin_parent_check(service, in->parent, reterr));
+    AT_TRY(at_admin_parent(service, in->parent, &parent, reterr));
     AT_TRY(at_admin_page_decode(in->page_size, in->page_token, arena, &page, reterr));
     AT_TRY(at_table_view_init(&view, service, arena, (int)in->view, VIEW(NAME_ONLY), reterr));
     out->tables = AT_ARENA_ARRAY(arena, Google__Bigtable__Admin__V2__Table *, count + 1);
     for (uint32_t i = 0; i < count; i++) {
         const struct at_table *table = at_catalog_table_at(catalog, i);
-        if (at_slice_cmp(table->name, page.after) <= 0)
+        if (!at_admin_parent_holds(&parent, table->name) ||
+            at_slice_cmp(table->name, page.after) <= 0)
             continue;
         if (out->n_tables == page.size) {
             out->next_page_token = at_admin_page_token(arena, page.after);

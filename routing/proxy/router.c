@@ -18,6 +18,7 @@
 #include "routing/proxy/http.h"
 #include "routing/proxy/status.h"
 #include "wire/grpc_health.h"
+#include "wire/grpc_reflection.h"
 
 #define DRAIN_MS 5000
 #define READY_POLL_MS 10
@@ -36,6 +37,7 @@ struct at_router {
     struct at_grpc_method methods[METHODS_MAX];
     size_t method_count;
     struct at_grpc_health health;
+    struct at_grpc_reflection reflection;
     struct at_grpc_server *server;
     struct at_http *http;
     uv_signal_t signals[2];
@@ -116,7 +118,7 @@ static void fill_methods(struct at_router *r)
                                            "google.bigtable.admin.v2.BigtableInstanceAdmin"};
     uint32_t count;
     const struct at_route_method *routes = at_route_methods(&count);
-    AT_ASSERT(count + 1 + AT_GRPC_HEALTH_METHODS <= METHODS_MAX);
+    AT_ASSERT(count + 1 + AT_GRPC_HEALTH_METHODS + AT_GRPC_REFLECTION_METHODS <= METHODS_MAX);
     for (uint32_t i = 0; i < count; i++) {
         r->forwards[i] = (struct at_forward_method){.method = &routes[i],
                                                     .fronts = r->fronts,
@@ -131,7 +133,11 @@ static void fill_methods(struct at_router *r)
                                         .services = SERVICES,
                                         .service_count = sizeof(SERVICES) / sizeof(SERVICES[0])};
     at_grpc_health_methods(&r->health, &r->methods[count]);
-    r->method_count = count + AT_GRPC_HEALTH_METHODS;
+    count += AT_GRPC_HEALTH_METHODS;
+    at_grpc_reflection_methods(&r->reflection, &r->methods[count]);
+    r->method_count = count + AT_GRPC_REFLECTION_METHODS;
+    r->reflection =
+        (struct at_grpc_reflection){.methods = r->methods, .method_count = r->method_count};
 }
 
 static enum at_code listen_all(struct at_router *r, struct at_error *reterr)
@@ -144,6 +150,8 @@ static enum at_code listen_all(struct at_router *r, struct at_error *reterr)
         .loop_count = r->loop_count,
         .methods = r->methods,
         .method_count = r->method_count,
+        .streams = at_grpc_reflection_streams(),
+        .stream_count = AT_GRPC_REFLECTION_METHODS,
     };
     AT_TRY(at_grpc_server_open(&server, &r->server, reterr));
     r->board.grpc_port = at_grpc_server_port(r->server);

@@ -8,7 +8,7 @@ static const struct at_service service = {.project = "p", .instance = "i"};
 
 struct name_case {
     const char *name;
-    enum at_code parent; /* at_admin_parent_check */
+    enum at_code parent; /* at_admin_parent */
     enum at_code child;  /* at_admin_child of "/clusters/" */
     const char *id;
 };
@@ -36,8 +36,9 @@ static void test_name(void **state)
     const struct name_case *c = *state;
     struct at_error error = {0};
     struct at_slice id = {NULL, 0};
+    struct at_admin_parent parent;
 
-    assert_int_equal(at_admin_parent_check(&service, c->name, &error), c->parent);
+    assert_int_equal(at_admin_parent(&service, c->name, &parent, &error), c->parent);
     assert_int_equal(at_admin_child(&service, c->name, "/clusters/", &id, &error), c->child);
     if (c->id)
         assert_true(at_slice_eq_cstr(id, c->id));
