@@ -18,12 +18,28 @@
 #define ROW_ITEMS_MAX 6 /* with a token */
 #define CATALOG_ITEMS 2
 #define DROP_RANGE_ITEMS 4
+#define MEMBER_ITEMS 3
+#define LEAVE_ITEMS 1
+#define REMOVE_ITEMS 4
+#define RELEASE_ITEMS 2
+#define VOUCH_ITEMS 4
 #define TOKEN_BYTES 16
 
 _Static_assert(AT_MUTATION_SET == 0 && AT_MUTATION_MERGE == 5 && AT_MUTATION_KIND_COUNT == 6,
                "mutation kinds are stored");
 
 static enum at_code put_mutation(const struct at_mutation *m, struct at_buf *out);
+static enum at_code put_members(const struct at_operation *op, struct at_buf *out);
+static enum at_code put_removal(const struct at_operation *op, struct at_buf *out);
+static size_t members_size(const struct at_operation *op);
+static enum at_code get_members(struct at_unpack *in,
+                                uint32_t items,
+                                struct at_arena *arena,
+                                struct at_operation *ret_op);
+static enum at_code get_member(struct at_unpack *in, struct at_member_id *ret_id);
+static enum at_code
+get_removal(struct at_unpack *in, struct at_arena *arena, struct at_operation *ret_op);
+static enum at_code get_vouch(struct at_unpack *in, struct at_operation_vouch *ret_vouch);
 static enum at_code put_token(struct at_hash128 token, struct at_buf *out);
 static enum at_code get_token(struct at_unpack *in, struct at_operation *ret_op);
 static enum at_code put_items(const struct at_operation *op, struct at_buf *out);
@@ -69,6 +85,12 @@ size_t at_operation_size_max(const struct at_operation *op)
         size += at_pack_size_str(op->table) + at_pack_size_u64(op->table_generation) +
                 at_pack_size_bin(op->row);
         break;
+    case AT_OPERATION_MEMBER:
+    case AT_OPERATION_LEAVE:
+    case AT_OPERATION_REMOVE:
+    case AT_OPERATION_RELEASE:
+        size += members_size(op);
+        break;
     }
     return size;
 }
@@ -84,7 +106,10 @@ at_operation_decode(struct at_slice payload, struct at_arena *arena, struct at_o
     at_unpack_init(&in, payload);
     AT_TRY(at_unpack_array(&in, ROW_ITEMS_MAX, &items));
     AT_TRY(at_unpack_u32(&in, &kind));
-    if (kind == AT_OPERATION_ROW && items >= ROW_ITEMS) {
+    if (kind >= AT_OPERATION_MEMBER && kind <= AT_OPERATION_RELEASE) {
+        ret_op->kind = (enum at_operation_kind)kind;
+        AT_TRY(get_members(&in, items, arena, ret_op));
+    } else if (kind == AT_OPERATION_ROW && items >= ROW_ITEMS) {
         AT_TRY(get_row(&in, arena, ret_op));
         if (items == ROW_ITEMS_MAX)
             AT_TRY(get_token(&in, ret_op));
@@ -117,6 +142,11 @@ static enum at_code put_items(const struct at_operation *op, struct at_buf *out)
     case AT_OPERATION_DROP_RANGE:
         AT_TRY(at_pack_array(out, DROP_RANGE_ITEMS));
         break;
+    case AT_OPERATION_MEMBER:
+    case AT_OPERATION_LEAVE:
+    case AT_OPERATION_REMOVE:
+    case AT_OPERATION_RELEASE:
+        return put_members(op, out);
     }
     AT_TRY(at_pack_u64(out, (uint64_t)op->kind));
     AT_TRY(at_pack_str(out, op->table));
@@ -128,6 +158,61 @@ static enum at_code put_items(const struct at_operation *op, struct at_buf *out)
     for (uint32_t i = 0; i < op->mutation_count; i++)
         AT_TRY(put_mutation(&op->mutations[i], out));
     return op->has_token ? put_token(op->token, out) : AT_OK;
+}
+
+static enum at_code put_members(const struct at_operation *op, struct at_buf *out)
+{
+    static const uint32_t items[] = {MEMBER_ITEMS, LEAVE_ITEMS, REMOVE_ITEMS, RELEASE_ITEMS};
+
+    AT_TRY(at_pack_array(out, items[op->kind - AT_OPERATION_MEMBER]));
+    AT_TRY(at_pack_u64(out, (uint64_t)op->kind));
+    if (op->kind == AT_OPERATION_MEMBER) {
+        AT_TRY(at_pack_u64(out, op->members[0].v));
+        return at_pack_bin(out, op->info);
+    }
+    if (op->kind == AT_OPERATION_REMOVE)
+        return put_removal(op, out);
+    return op->kind == AT_OPERATION_RELEASE ? at_pack_u64(out, op->hlc) : AT_OK;
+}
+
+static enum at_code put_removal(const struct at_operation *op, struct at_buf *out)
+{
+    AT_TRY(at_pack_array(out, op->member_count));
+    for (uint32_t i = 0; i < op->member_count; i++)
+        AT_TRY(at_pack_u64(out, op->members[i].v));
+    AT_TRY(at_pack_array(out, op->vouch_count));
+    for (uint32_t i = 0; i < op->vouch_count; i++) {
+        const struct at_operation_vouch *v = &op->vouches[i];
+        AT_TRY(at_pack_array(out, VOUCH_ITEMS));
+        AT_TRY(at_pack_u64(out, v->voucher.v));
+        AT_TRY(at_pack_u64(out, v->position.origin.v));
+        AT_TRY(at_pack_u64(out, v->position.epoch));
+        AT_TRY(at_pack_u64(out, v->position.seq));
+    }
+    return at_pack_u64(out, op->fork_id);
+}
+
+/* Without the array's head and the kind. */
+static size_t members_size(const struct at_operation *op)
+{
+    size_t size = 0;
+
+    if (op->kind == AT_OPERATION_MEMBER)
+        return at_pack_size_u64(op->members[0].v) + at_pack_size_bin(op->info);
+    if (op->kind == AT_OPERATION_RELEASE)
+        return at_pack_size_u64(op->hlc);
+    if (op->kind == AT_OPERATION_LEAVE)
+        return 0;
+    size = at_pack_size_array(op->member_count) + at_pack_size_array(op->vouch_count) +
+           at_pack_size_u64(op->fork_id);
+    for (uint32_t i = 0; i < op->member_count; i++)
+        size += at_pack_size_u64(op->members[i].v);
+    for (uint32_t i = 0; i < op->vouch_count; i++) {
+        const struct at_operation_vouch *v = &op->vouches[i];
+        size += 1 + at_pack_size_u64(v->voucher.v) + at_pack_size_u64(v->position.origin.v) +
+                at_pack_size_u64(v->position.epoch) + at_pack_size_u64(v->position.seq);
+    }
+    return size;
 }
 
 static enum at_code put_token(struct at_hash128 token, struct at_buf *out)
@@ -237,11 +322,71 @@ get_catalog(struct at_unpack *in, struct at_arena *arena, struct at_operation *r
     return AT_OK;
 }
 
+static enum at_code get_members(struct at_unpack *in,
+                                uint32_t items,
+                                struct at_arena *arena,
+                                struct at_operation *ret_op)
+{
+    switch (ret_op->kind) {
+    case AT_OPERATION_MEMBER:
+        ret_op->member_count = 1;
+        AT_TRY(get_member(in, &ret_op->members[0]));
+        AT_TRY(at_unpack_bin(in, &ret_op->info));
+        return items == MEMBER_ITEMS && ret_op->info.len <= AT_OPERATION_INFO_BYTES_MAX
+                   ? AT_OK
+                   : AT_INVALID_ARGUMENT;
+    case AT_OPERATION_REMOVE:
+        return items == REMOVE_ITEMS ? get_removal(in, arena, ret_op) : AT_INVALID_ARGUMENT;
+    case AT_OPERATION_RELEASE:
+        AT_TRY(at_unpack_u64(in, &ret_op->hlc));
+        return items == RELEASE_ITEMS ? AT_OK : AT_INVALID_ARGUMENT;
+    case AT_OPERATION_LEAVE:
+    case AT_OPERATION_ROW:
+    case AT_OPERATION_CATALOG:
+    case AT_OPERATION_DROP_RANGE:
+        break;
+    }
+    return items == LEAVE_ITEMS ? AT_OK : AT_INVALID_ARGUMENT;
+}
+
+static enum at_code get_member(struct at_unpack *in, struct at_member_id *ret_id)
+{
+    AT_TRY(at_unpack_u32(in, &ret_id->v));
+    return ret_id->v != 0 ? AT_OK : AT_INVALID_ARGUMENT;
+}
+
+static enum at_code
+get_removal(struct at_unpack *in, struct at_arena *arena, struct at_operation *ret_op)
+{
+    AT_TRY(at_unpack_array(in, AT_MEMBERS_MAX, &ret_op->member_count));
+    if (ret_op->member_count == 0)
+        return AT_INVALID_ARGUMENT;
+    for (uint32_t i = 0; i < ret_op->member_count; i++)
+        AT_TRY(get_member(in, &ret_op->members[i]));
+    AT_TRY(at_unpack_array(in, AT_FACTS_MAX, &ret_op->vouch_count));
+    ret_op->vouches = AT_ARENA_ARRAY(arena, struct at_operation_vouch, ret_op->vouch_count);
+    for (uint32_t i = 0; i < ret_op->vouch_count; i++)
+        AT_TRY(get_vouch(in, &ret_op->vouches[i]));
+    return at_unpack_u64(in, &ret_op->fork_id);
+}
+
+static enum at_code get_vouch(struct at_unpack *in, struct at_operation_vouch *ret_vouch)
+{
+    uint32_t items = 0;
+
+    AT_TRY(at_unpack_array(in, VOUCH_ITEMS, &items));
+    AT_TRY(get_member(in, &ret_vouch->voucher));
+    AT_TRY(get_member(in, &ret_vouch->position.origin));
+    AT_TRY(at_unpack_u32(in, &ret_vouch->position.epoch));
+    AT_TRY(at_unpack_u64(in, &ret_vouch->position.seq));
+    return items == VOUCH_ITEMS && ret_vouch->position.epoch != 0 ? AT_OK : AT_INVALID_ARGUMENT;
+}
+
 /* Table, its generation, and the row or prefix. */
 static enum at_code get_table(struct at_unpack *in, struct at_operation *ret_op)
 {
     AT_TRY(at_unpack_bin(in, &ret_op->table));
-    AT_TRY(at_table_id_check(ret_op->table, NULL));
+    AT_TRY(at_table_name_check(ret_op->table, NULL));
     AT_TRY(at_unpack_u64(in, &ret_op->table_generation));
     return at_unpack_bin(in, &ret_op->row);
 }

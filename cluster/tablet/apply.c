@@ -242,6 +242,11 @@ static enum at_code apply_operation(struct writer *w,
         return apply_row(w, &op, stamp, ret_discarded);
     case AT_OPERATION_CATALOG:
         return writer_apply_catalog(w, op.records, op.record_count, NULL);
+    case AT_OPERATION_MEMBER:
+    case AT_OPERATION_LEAVE:
+    case AT_OPERATION_REMOVE:
+    case AT_OPERATION_RELEASE:
+        return AT_INVALID_ARGUMENT;
     case AT_OPERATION_DROP_RANGE:
         break;
     }

@@ -18,6 +18,8 @@ static void check_again(const struct at_operation *op, struct at_arena *arena)
     AT_ASSERT(code == AT_OK);
     AT_ASSERT(again.kind == op->kind && again.mutation_count == op->mutation_count &&
               again.record_count == op->record_count);
+    AT_ASSERT(again.member_count == op->member_count && again.vouch_count == op->vouch_count &&
+              again.fork_id == op->fork_id && again.hlc == op->hlc);
     AT_ASSERT(again.has_token == op->has_token && again.token.high == op->token.high &&
               again.token.low == op->token.low);
     at_buf_deinit(&b);

@@ -79,8 +79,31 @@ static const struct at_operation drop_operation = {
     .table_generation = 5,
     .row = {(const uint8_t *)"pre", 3},
 };
-static const struct at_operation *const operations[] = {&row_operation, &catalog_operation,
-                                                        &drop_operation, &token_operation};
+static const struct at_operation member_operation = {
+    .kind = AT_OPERATION_MEMBER,
+    .members = {{4000000000}},
+    .member_count = 1,
+    .info = {(const uint8_t *)"info", 4},
+};
+static const struct at_operation leave_operation = {.kind = AT_OPERATION_LEAVE};
+static struct at_operation_vouch every_vouch[] = {
+    {{1}, {{2}, 1, UINT64_MAX}}, {{3}, {{2}, 1, 0}}, {{UINT32_MAX}, {{200}, UINT32_MAX, 128}}};
+static const struct at_operation remove_operation = {
+    .kind = AT_OPERATION_REMOVE,
+    .members = {{2}, {200}},
+    .member_count = 2,
+    .vouches = every_vouch,
+    .vouch_count = 3,
+    .fork_id = 70000,
+};
+static const struct at_operation remove_one_operation = {
+    .kind = AT_OPERATION_REMOVE, .members = {{2}}, .member_count = 1};
+static const struct at_operation release_operation = {.kind = AT_OPERATION_RELEASE,
+                                                      .hlc = UINT64_MAX};
+static const struct at_operation *const operations[] = {
+    &row_operation,    &catalog_operation,    &drop_operation,
+    &token_operation,  &member_operation,     &leave_operation,
+    &remove_operation, &remove_one_operation, &release_operation};
 #define OPERATIONS (sizeof(operations) / sizeof(operations[0]))
 
 static void assert_same(const struct at_operation *a, const struct at_operation *b)
@@ -92,6 +115,17 @@ static void assert_same(const struct at_operation *a, const struct at_operation 
     assert_int_equal(a->record_count, b->record_count);
     assert_int_equal(a->has_token, b->has_token);
     assert_true(a->token.high == b->token.high && a->token.low == b->token.low);
+    assert_int_equal(a->member_count, b->member_count);
+    assert_memory_equal(a->members, b->members, sizeof(a->members));
+    assert_true(at_slice_eq(a->info, b->info));
+    assert_int_equal(a->vouch_count, b->vouch_count);
+    assert_true(a->fork_id == b->fork_id && a->hlc == b->hlc);
+    for (uint32_t i = 0; i < a->vouch_count; i++) {
+        assert_int_equal(a->vouches[i].voucher.v, b->vouches[i].voucher.v);
+        assert_int_equal(a->vouches[i].position.origin.v, b->vouches[i].position.origin.v);
+        assert_int_equal(a->vouches[i].position.epoch, b->vouches[i].position.epoch);
+        assert_int_equal(a->vouches[i].position.seq, b->vouches[i].position.seq);
+    }
     for (uint32_t i = 0; i < a->mutation_count; i++) {
         const struct at_mutation *x = &a->mutations[i];
         const struct at_mutation *y = &b->mutations[i];
@@ -269,7 +303,16 @@ static void unknown_kinds_and_negative_timestamps_are_refused(void **state)
 {
     static const struct at_slice bad[] = {
         {(const uint8_t *)"", 0},
-        {(const uint8_t *)"\x92\x04\x90", 3},      /* kind 4 */
+        {(const uint8_t *)"\x91\x08", 2},             /* kind 8 */
+        {(const uint8_t *)"\x92\x04\x90", 3},         /* a member without info */
+        {(const uint8_t *)"\x93\x04\x00\xc4\x00", 5}, /* member 0 */
+        {(const uint8_t *)"\x92\x05\x01", 3},         /* leaving needs no more */
+        {(const uint8_t *)"\x94\x06\x90\x90\x00", 5}, /* nobody is removed */
+        {(const uint8_t *)"\x94\x06\x99\1\2\3\4\5\6\7\x08\x09\x90\x00", 14}, /* too many */
+        {(const uint8_t *)"\x94\x06\x91\1\x91\x94\1\1\0\1\x00", 11},         /* epoch 0 */
+        {(const uint8_t *)"\x94\x06\x91\1\x91\x94\0\1\1\1\x00", 11},         /* voucher 0 */
+        {(const uint8_t *)"\x94\x06\x91\1\x91\x93\1\1\1\x00", 10},
+        {(const uint8_t *)"\x91\x07", 2},          /* released: what? */
         {(const uint8_t *)"\x92\x02\x90", 3},      /* no records */
         {(const uint8_t *)"\x93\x03\xa1t\x01", 5}, /* a drop without prefix */
         {(const uint8_t *)"\x95\x01\xa1t\x01\xc4\x01r\x91\x91\x06", 11},
