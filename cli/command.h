@@ -6,6 +6,8 @@
 /* Server processes; `atoll up` starts them. */
 int at_command_cluster(int argc, char **argv);
 int at_command_router(int argc, char **argv);
+/* In place of Google's emulator: takes its flags. */
+int at_command_emulator(int argc, char **argv);
 
 /* The launcher. */
 int at_command_up(int argc, char **argv);

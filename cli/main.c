@@ -1,6 +1,7 @@
 /* main.c: `atoll COMMAND ...`. */
 #include <argp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ static const struct {
     {"explain", at_command_explain, "show all that is stored of a row, and why it shows"},
     {"gc", at_command_gc, "collect garbage on every cluster now"},
     {"cbt", at_command_cbt, "create tables, read and write rows, import CSV"},
+    {"emulator", at_command_emulator, "stand in for Google's emulator, in one process"},
     {"bench", at_command_bench, "drive an endpoint and report throughput and latency"},
     {"cluster", at_command_cluster, NULL},
     {"router", at_command_router, NULL},
@@ -35,9 +37,19 @@ static void print_usage(FILE *out)
     (void)fputs("\natoll COMMAND --help tells more.\n", out);
 }
 
+/* Called by this name, the program is the emulator: tools start theirs by its path. */
+static bool is_called_emulator(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+
+    return strcmp(slash ? slash + 1 : program, "cbtemulator") == 0;
+}
+
 int main(int argc, char **argv)
 {
     (void)signal(SIGPIPE, SIG_IGN);
+    if (argc > 0 && is_called_emulator(argv[0]))
+        return at_command_emulator(argc, argv);
     if (argc < 2) {
         print_usage(stderr);
         return 2;

@@ -195,7 +195,7 @@ static enum at_code listen_and_announce(struct process *p, struct at_error *rete
     size_t method_count;
     p->methods = at_service_methods(&p->service, &method_count);
     struct at_grpc_server_config config = {
-        .host = p->self->host,
+        .host = p->options->grpc_host ? p->options->grpc_host : p->self->host,
         .port = p->self->grpc_port,
         .loops = p->loops,
         .loop_count = loop_count,
@@ -219,6 +219,8 @@ static enum at_code listen_and_announce(struct process *p, struct at_error *rete
     struct at_runfile_port ports[] = {{"grpc", p->service.grpc_port},
                                       {"peer", p->service.peer_port}};
     AT_TRY(at_runfile_write(p->options->run_file, ports, 2, reterr));
+    if (p->options->on_serving)
+        p->options->on_serving(p->options->ctx, p->service.grpc_port);
     at_log(AT_LOG_INFO, "serving", AT_KV_U64("grpc_port", p->service.grpc_port),
            AT_KV_U64("peer_port", p->service.peer_port));
     return AT_OK;

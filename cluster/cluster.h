@@ -9,6 +9,10 @@ struct at_cluster_options {
     const char *cluster_id;
     const char *data_dir;
     uint32_t loop_count;
+    const char *grpc_host; /* where to listen for gRPC; NULL: the cluster's host */
+    /* Runs once the cluster serves; may be NULL. */
+    void (*on_serving)(void *ctx, uint16_t grpc_port);
+    void *ctx;
     const char *run_file; /* where to write {"pid","grpc","peer"} once serving; may be NULL */
 };
 
