@@ -3,9 +3,11 @@
 // Messages have the field names of the protos. An outcome is {code, message, metadata, messages};
 // no call rejects, so that a refusal is a result like any other.
 
+import {existsSync} from 'node:fs';
 import {join} from 'node:path';
 import grpc from '@grpc/grpc-js';
 import loader from '@grpc/proto-loader';
+import protobuf from 'protobufjs';
 import {ROOT} from '../support/instance.mjs';
 
 const FILES = [
@@ -16,8 +18,9 @@ const FILES = [
   'grpc/health/v1/health.proto',
   'atoll/v1/control.proto',
 ];
+const ROOTS = [join(ROOT, 'third_party/googleapis'), join(ROOT, 'wire/proto')];
 const DEFINITIONS = loader.loadSync(FILES, {
-  includeDirs: [join(ROOT, 'third_party/googleapis'), join(ROOT, 'wire/proto')],
+  includeDirs: ROOTS,
   keepCase: true,
   longs: String,
   enums: String,
@@ -25,6 +28,17 @@ const DEFINITIONS = loader.loadSync(FILES, {
   defaults: true,
   oneofs: true,
 });
+const ANY_ROOT = new protobuf.Root(); // for what is packed in an Any
+ANY_ROOT.resolvePath = (origin, target) =>
+  ROOTS.map(root => join(root, target)).find(path => existsSync(path)) ?? protobuf.Root.prototype.resolvePath(origin, target);
+ANY_ROOT.loadSync(FILES, {keepCase: true});
+
+/** What is packed in a google.protobuf.Any, as a plain object. */
+export function unpack({type_url, value}) {
+  const type = ANY_ROOT.lookupType(type_url.split('/').pop());
+  return type.toObject(type.decode(value), {longs: String, enums: String, bytes: Buffer, defaults: true, oneofs: true});
+}
+
 const CHANNEL = {
   'grpc.enable_retries': 0,
   'grpc.service_config_disable_resolution': 1,

@@ -150,6 +150,56 @@ export class Writer {
 }
 
 /**
+ * A writer of batches of new rows, one MutateRows at a time, at a steady rate as far as answers come
+ * in time, until it is stopped.
+ */
+export class BulkWriter {
+  #stopped = false;
+
+  constructor({raw, table, name, ledger, batch = 50, rowsPerSecond = 1000, valueBytes = 100}) {
+    Object.assign(this, {raw, table, name, ledger, batch, rowsPerSecond});
+    this.filler = 'x'.repeat(valueBytes);
+    this.count = 0;
+    this.running = this.#run();
+  }
+
+  async stop() {
+    this.#stopped = true;
+    await this.running;
+  }
+
+  async #run() {
+    await this.raw.connected();
+    const start = performance.now();
+    while (!this.#stopped) {
+      await this.#step();
+      const due = start + (this.count / this.rowsPerSecond) * 1000;
+      await sleep(Math.max(0, due - performance.now()));
+    }
+  }
+
+  async #step() {
+    const rows = Array.from({length: this.batch}, () => {
+      const count = this.count++;
+      return [`${this.name}#${String(count).padStart(8, '0')}`, `${count}.${this.filler}`];
+    });
+    let codes = [];
+    let why = null;
+    try {
+      ({codes} = await this.raw.mutateMany(this.table,
+        rows.map(([key, value]) => [key, setCell(FAMILY, QUALIFIER, value)])));
+    } catch (err) {
+      why = `${this.name}: ${err.message}`;
+      await sleep(20);
+    }
+    rows.forEach(([key, value], i) => {
+      if (codes[i] === 0) this.ledger.acknowledge(key, value);
+      else this.ledger.doubt(key, value, why ?? `${this.name}: ${key}: code ${codes[i]}`);
+    });
+  }
+}
+
+/**
  * How slow the disk was: no cluster answers a write faster than the disk takes it, so a slow request
  * means something only when the disk was not slow as well.
  */

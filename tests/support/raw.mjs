@@ -93,6 +93,30 @@ export class Raw {
     return await this.#unary(this.data, 'mutateRow', {...this.#row(table, key), mutations});
   }
 
+  /**
+   * One MutateRows of [[key, ...mutations], ...]; resolves to {codes, served}, a code per entry, and
+   * rejects when the call as a whole failed.
+   */
+  mutateMany(table, entries) {
+    const request = {
+      tableName: this.tableName(table), appProfileId: this.profile,
+      entries: entries.map(([key, ...mutations]) => ({rowKey: bytes(key), mutations})),
+    };
+    return new Promise((done, fail) => {
+      const codes = new Array(entries.length).fill(null);
+      let served = null;
+      const call = this.data.mutateRows(request, new grpc.Metadata(), this.#options());
+      call.on('metadata', metadata => {
+        served = servedBy(metadata);
+      });
+      call.on('data', answer => answer.entries.forEach(({index, status}) => {
+        codes[index] = status?.code ?? 0;
+      }));
+      call.on('error', err => fail(Object.assign(err, {served, method: 'mutateRows'})));
+      call.on('end', () => done({codes, served}));
+    });
+  }
+
   /** Adds to a big-endian counter; resolves to {value, served}. */
   async increment(table, key, family, qualifier, amount = 1) {
     const rules = [{familyName: family, columnQualifier: bytes(qualifier), incrementAmount: amount}];
