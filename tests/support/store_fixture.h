@@ -405,8 +405,11 @@ fx_reply_make(struct fx_reply *r, struct fx *from, const struct at_vector *have,
         AT_ASSERT(rc == AT_OK);
         for (uint32_t n = 0; n < count; n++) {
             AT_ASSERT(reply->run_count < FX_RUNS_MAX);
-            reply->runs[reply->run_count++] =
-                (struct at_run){end.origin, end.epoch, at_slice_make(r->bytes.data + at, sizes[n])};
+            reply->runs[reply->run_count++] = (struct at_run){
+                .origin = end.origin,
+                .epoch = end.epoch,
+                .record = at_slice_make(r->bytes.data + at, sizes[n]),
+            };
             at += sizes[n];
         }
     }
