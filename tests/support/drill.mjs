@@ -150,14 +150,15 @@ export class Writer {
 }
 
 /**
- * A writer of batches of new rows, one MutateRows at a time, at a steady rate as far as answers come
- * in time, until it is stopped.
+ * A writer of batches of rows, one MutateRows at a time, at a steady rate as far as answers come in
+ * time, until it is stopped. After `rows` of them it begins again and overwrites; a row in doubt is
+ * not written again.
  */
 export class BulkWriter {
   #stopped = false;
 
-  constructor({raw, table, name, ledger, batch = 50, rowsPerSecond = 1000, valueBytes = 100}) {
-    Object.assign(this, {raw, table, name, ledger, batch, rowsPerSecond});
+  constructor({raw, table, name, ledger, batch = 50, rowsPerSecond = 1000, valueBytes = 100, rows = Infinity}) {
+    Object.assign(this, {raw, table, name, ledger, batch, rowsPerSecond, rows});
     this.filler = 'x'.repeat(valueBytes);
     this.count = 0;
     this.running = this.#run();
@@ -181,8 +182,9 @@ export class BulkWriter {
   async #step() {
     const rows = Array.from({length: this.batch}, () => {
       const count = this.count++;
-      return [`${this.name}#${String(count).padStart(8, '0')}`, `${count}.${this.filler}`];
-    });
+      return [`${this.name}#${String(this.rows === Infinity ? count : count % this.rows).padStart(8, '0')}`, `${count}.${this.filler}`];
+    }).filter(([key]) => !this.ledger.doubtful.has(key));
+    if (rows.length === 0) return;
     let codes = [];
     let why = null;
     try {
