@@ -1,0 +1,241 @@
+#include "base/assert.h"
+#include "sim/world.h"
+
+#include <stdio.h>
+
+/* All faults end, all that can run runs, operators finish what they began. Then nothing may be left
+ * over, and all clusters must be the same and what the oracle says. */
+
+#define ROUNDS_MAX 160
+
+static void heal(struct sim_world *w);
+static void settle(struct sim_world *w);
+static void round_of(struct sim_world *w, uint32_t node);
+static void operators(struct sim_world *w);
+static bool at_rest(struct sim_world *w, char *ret_why, size_t size);
+static bool
+node_at_rest(struct sim_world *w, uint32_t node, uint32_t members, char *why, size_t size);
+static uint32_t count_log(const struct sim_world *w, uint32_t node);
+static void check_losses(struct sim_world *w);
+static void check_forgotten(struct sim_world *w);
+static uint32_t first_up(const struct sim_world *w);
+
+void sim_rest(struct sim_world *w)
+{
+    heal(w);
+    settle(w);
+    check_losses(w);
+    for (uint32_t i = 0; i < w->node_count && !w->failed; i++)
+        if (sim_up(w, i))
+            sim_rows_check(w, i, true);
+    check_forgotten(w);
+    /* All go on. */
+    for (uint32_t i = 0; i < w->node_count && !w->failed; i++) {
+        struct sim_op op = {.kind = SIM_OP_DROP, .ticks = 1, .row = 2, .row_end = SIM_ROWS};
+        if (sim_up(w, i) && !sim_write(w, i, &op, false))
+            sim_fail(w, "rest: writes", "cluster %u refuses writes", i);
+    }
+    settle(w);
+    for (uint32_t i = 0; i < SIM_TOKENS_MAX && !w->failed; i++)
+        if (w->tokens[i].held && !sim_token_try(w, first_up(w), i) && !w->failed)
+            sim_fail(w, "rest: token", "token %u stays false", i);
+}
+
+static uint32_t first_up(const struct sim_world *w)
+{
+    uint32_t i = 0;
+    while (i < w->node_count - 1 && !sim_up(w, i))
+        i++;
+    return i;
+}
+
+static void heal(struct sim_world *w)
+{
+    w->faithful = true;
+    memset(w->cut, 0, sizeof(w->cut));
+    memset(w->clogged_ns, 0, sizeof(w->clogged_ns));
+    for (uint32_t i = 0; i < w->node_count && !w->failed; i++) {
+        w->nodes[i].offset_ns = 0;
+        w->nodes[i].drift_ppm = 0;
+        if (w->nodes[i].state == SIM_DOWN)
+            sim_node_start(w, i, w->nodes[i].tail_lost || sim_below(w, 2) == 0);
+        if (sim_up(w, i) && w->nodes[i].round_open)
+            sim_commit(w, i, false);
+    }
+    w->now_ns += 600 * SIM_MS; /* all that was on its way arrives */
+    sim_deliver_due(w);
+    w->now_ns += 3000 * SIM_MS;
+}
+
+static void settle(struct sim_world *w)
+{
+    char why[200] = "";
+
+    for (uint32_t round = 0; round < ROUNDS_MAX && !w->failed; round++) {
+        w->now_ns += 50 * SIM_MS;
+        if (round % 10 == 2)
+            operators(w);
+        for (uint32_t i = 0; i < w->node_count && !w->failed; i++)
+            if (sim_up(w, i))
+                round_of(w, i);
+        if (round > 2 && at_rest(w, why, sizeof(why)))
+            return;
+    }
+    if (!w->failed)
+        sim_fail(w, "rest", "%s", why);
+}
+
+static void round_of(struct sim_world *w, uint32_t node)
+{
+    w->stats.events++;
+    sim_idle(w, node);
+    sim_ask_close(w, node);
+    sim_deliver_due(w);
+    for (uint32_t i = 0; i < w->node_count && sim_up(w, node) && !w->failed; i++) {
+        sim_ask_pull(w, node, i);
+        sim_deliver_due(w);
+    }
+    if (!sim_up(w, node) || w->failed)
+        return;
+    sim_copy_step(w, node);
+    sim_deliver_due(w);
+    if (!sim_up(w, node) || w->failed)
+        return;
+    sim_member_step(w, node);
+    sim_deliver_due(w);
+    if (sim_up(w, node) && !w->failed)
+        sim_trim(w, node);
+}
+
+/* Removes whom somebody began to remove, and the dead; several may do so at once. A living one
+ * that is only fenced is removed all the same: that can't be taken back. */
+static void operators(struct sim_world *w)
+{
+    for (uint32_t i = 0; i < w->node_count && !w->failed; i++) {
+        struct sim_node *n = &w->nodes[i];
+        uint32_t members = 0;
+        if (!sim_up(w, i) || n->view.mode != AT_MODE_READY || !n->view.joined)
+            continue;
+        bool fenced_self = false;
+        for (uint32_t k = 0; k < n->view.member_count; k++) {
+            const struct at_member_view *m = &n->view.members[k];
+            uint32_t at = m->id.v - 1;
+            bool ended = w->nodes[at].state == SIM_DEAD || w->nodes[at].state == SIM_GONE;
+            if (m->active && (m->fenced || ended))
+                members |= 1u << at;
+        }
+        for (uint32_t k = 0; k < w->node_count; k++)
+            for (uint32_t v = 0; sim_up(w, k) && v < w->nodes[k].view.member_count; v++)
+                fenced_self = fenced_self || (w->nodes[k].view.members[v].fenced &&
+                                              w->nodes[k].view.members[v].id.v == i + 1);
+        if (members == 0 || fenced_self)
+            continue;
+        sim_remove(w, i, members);
+        sim_deliver_due(w);
+        return;
+    }
+}
+
+static bool at_rest(struct sim_world *w, char *ret_why, size_t size)
+{
+    uint32_t members = 0;
+
+    for (uint32_t i = 0; i < w->node_count; i++)
+        if (sim_up(w, i))
+            members |= 1u << i;
+    if (members == 0) {
+        sim_fail(w, "rest", "nobody is left");
+        return false;
+    }
+    for (uint32_t i = 0; i < w->node_count; i++)
+        if (sim_up(w, i) && !node_at_rest(w, i, members, ret_why, size))
+            return false;
+    return true;
+}
+
+static bool
+node_at_rest(struct sim_world *w, uint32_t node, uint32_t members, char *why, size_t size)
+{
+    const struct sim_node *n = &w->nodes[node];
+    const struct at_replica_view *v = &n->view;
+    uint32_t active = 0;
+
+    for (uint32_t i = 0; i < v->member_count; i++) {
+        if (v->members[i].active)
+            active |= 1u << (v->members[i].id.v - 1);
+        if (v->members[i].parked || v->members[i].gap) {
+            (void)snprintf(why, size, "cluster %u: parked or gap of %u", node,
+                           v->members[i].id.v - 1);
+            return false;
+        }
+    }
+    (void)snprintf(why, size,
+                   "cluster %u: mode %d, closing %d, joined %d, caught up %d, healthy %d, members "
+                   "%x of %x, horizon %lld ms, log %u",
+                   node, (int)v->mode, v->closing, v->joined, v->caught_up, v->healthy, active,
+                   members, ((long long)v->horizon - (long long)w->oracle.stamp_max) / 1000000,
+                   count_log(w, node));
+    if (v->mode != AT_MODE_READY || v->closing || !v->joined || !v->caught_up || !v->healthy ||
+        active != members || v->horizon <= w->oracle.stamp_max || count_log(w, node) != 0)
+        return false;
+    for (uint32_t o = 0; o < w->node_count; o++)
+        for (uint32_t e = 0; e < SIM_EPOCHS_MAX; e++) {
+            uint32_t other = w->nodes[first_up(w)].coverage[o][e];
+            if (n->coverage[o][e] == other)
+                continue;
+            (void)snprintf(why, size, "clusters %u and %u: %u and %u of (%u, %u)", node,
+                           first_up(w), n->coverage[o][e], other, o, e + 1);
+            return false;
+        }
+    return true;
+}
+
+static uint32_t count_log(const struct sim_world *w, uint32_t node)
+{
+    const struct sim_records *all = &w->nodes[node].engine.now;
+    return sim_records_seek(all, AT_LIT("m")) - sim_records_seek(all, AT_LIT("l"));
+}
+
+/* What nobody has was lost by its origin in a crash, or by force. */
+static void check_losses(struct sim_world *w)
+{
+    const struct sim_node *n = &w->nodes[first_up(w)];
+
+    for (uint32_t o = 0; o < w->node_count && !w->failed; o++)
+        for (uint32_t e = 0; e < SIM_EPOCHS_MAX; e++)
+            for (uint32_t s = n->coverage[o][e]; s < w->oracle.truth[o][e].count; s++)
+                if (!w->oracle.truth[o][e].ops[s]->lost && (w->removed_by_force >> o & 1) == 0)
+                    sim_fail(w, "lost write", "(%u, %u, %u) is nowhere", o, e + 1, s + 1);
+}
+
+/* Everything is below the horizon: no marker stays, and of each sum one partial. */
+static void check_forgotten(struct sim_world *w)
+{
+    for (uint32_t i = 0; i < w->node_count && !w->failed; i++) {
+        struct at_key last = {0};
+        if (!sim_up(w, i))
+            continue;
+        for (uint32_t k = 0; k < 12; k++)
+            sim_forget(w, i);
+        sim_rows_check(w, i, true);
+        const struct sim_records *all = &w->nodes[i].engine.now;
+        for (uint32_t k = 0; k < all->count && !w->failed; k++) {
+            struct at_key key;
+            if (all->items[k]->bytes[0] == 'x')
+                sim_fail(w, "rest: markers", "cluster %u keeps a dropped range", i);
+            if (all->items[k]->bytes[0] != 'd')
+                continue;
+            enum at_code code =
+                at_key_decode(at_slice_from(sim_record_key(all->items[k]), 1), &w->scratch, &key);
+            AT_ASSERT(code == AT_OK);
+            if (key.kind != AT_KEY_CELL && key.kind != AT_KEY_PARTIAL)
+                sim_fail(w, "rest: markers", "cluster %u keeps a marker", i);
+            if (key.kind == AT_KEY_PARTIAL && last.kind == AT_KEY_PARTIAL &&
+                key.table == last.table && key.family == last.family &&
+                key.timestamp_micros == last.timestamp_micros && at_slice_eq(key.row, last.row) &&
+                at_slice_eq(key.qualifier, last.qualifier))
+                sim_fail(w, "rest: folds", "cluster %u keeps two partials of one cell", i);
+            last = key;
+        }
+    }
+}
