@@ -1,6 +1,7 @@
 #include "replication/donation.h"
 
 #include "base/assert.h"
+#include "base/mutant.h"
 
 /* The view's vector is ordered by (origin, epoch), so going round the origins is two passes over
  * it: the origins behind `start_after`, then the others. */
@@ -66,7 +67,8 @@ static bool donates(const struct at_replica_view *view)
 static enum need
 need_of(const struct at_replica_view *view, const struct at_pull *pull, struct at_position held)
 {
-    if (skips(pull, held.origin))
+    if (skips(pull, held.origin) ||
+        (AT_MUTANT(relay_off) && !at_member_eq(held.origin, view->self)))
         return NEED_NOTHING;
     uint64_t has = at_vector_get(&pull->applied, held.origin, held.epoch);
     if (held.seq <= has)

@@ -1,5 +1,6 @@
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/mutant.h"
 #include "replication/replica_state.h"
 
 #include <inttypes.h>
@@ -8,6 +9,9 @@
  *     replica.c        birth, start, local operations, promise and horizon, commit
  *     replica_pull.c   entries and replies of others, gaps
  *     replica_epoch.c  epochs: opening, closing, leaving the vectors; what may be trimmed
+ *     replica_member.c entries that change members
+ *     replica_join.c, replica_leave.c, replica_fence.c   the ways to come and to go
+ *     replica_fill.c   copies
  *     replica_store.c  the stored records
  *     replica_view.c   what others may see
  *
@@ -17,6 +21,10 @@
 
 #define SCRATCH_BYTES_MAX (256 * AT_KIB)
 
+static void take_config_infos(struct at_replica *r);
+static bool holds_horizon(const struct at_replica *r, uint32_t index);
+static struct at_slice cut_info(struct at_slice info);
+static void set_config_info(struct at_config_info *c, struct at_slice info);
 static enum at_code refuse_by_clock(const struct at_replica *r,
                                     const struct at_guard_finding *f,
                                     struct at_error *reterr);
@@ -31,8 +39,11 @@ struct at_replica *at_replica_new(const struct at_replica_config *config)
     r->self = config->self;
     r->max_skew_ns = config->max_skew_ns;
     r->sync_commits = config->sync_commits;
-    r->mode = AT_MODE_READY;
-    r->joined = true;
+    r->born_id = config->instance_id;
+    r->mode = config->newcomer ? AT_MODE_INIT : AT_MODE_READY;
+    r->mode_before = r->mode;
+    r->joined = !config->newcomer;
+    r->caught_up = !config->newcomer;
     r->epoch = 1;
     r->closed_below = 1;
     r->dirty = AT_DIRTY_ID | AT_DIRTY_EPOCH | AT_DIRTY_MODE;
@@ -46,7 +57,17 @@ struct at_replica *at_replica_new(const struct at_replica_config *config)
     for (uint32_t i = 0; i < config->member_count; i++) {
         uint32_t at = at_replica_add_origin(r, config->members[i]);
         r->origins[at].state = AT_ORIGIN_ACTIVE;
+        if (config->infos != NULL)
+            at_origin_set_info(&r->origins[at], cut_info(config->infos[i]));
+        r->config_infos[i] = (struct at_config_info){.id = config->members[i]};
+        if (config->infos != NULL)
+            set_config_info(&r->config_infos[i], cut_info(config->infos[i]));
     }
+    r->config_info_count = config->member_count;
+    r->origins[r->self_index].registered = config->registered;
+    r->config_registered = config->registered;
+    if (config->newcomer)
+        at_hlc_merge(&r->hlc, config->join_hlc);
     for (uint32_t i = 0; i < r->origin_count; i++)
         r->origins[i].dirty = true;
     return r;
@@ -60,6 +81,10 @@ void at_replica_free(struct at_replica **replica)
         return;
     at_replica_forget_origins(r);
     at_positions_facts_deinit(&r->closing);
+    at_positions_facts_deinit(&r->removal.vouches);
+    for (uint32_t i = 0; i < sizeof(r->removal.positions) / sizeof(r->removal.positions[0]); i++)
+        at_vector_deinit(&r->removal.positions[i]);
+    at_vector_deinit(&r->fork_upto);
     at_vector_deinit(&r->applied);
     at_vector_deinit(&r->durable);
     at_vector_deinit(&r->base);
@@ -81,8 +106,11 @@ enum at_code at_replica_start(struct at_replica *r,
     }
     if (r->restored_instance_id == 0)
         return at_fail(reterr, AT_FAILED_PRECONDITION, "the store does not say whose it is");
-    if (r->restored_instance_id != r->instance_id)
+    if (r->restored_instance_id != r->instance_id &&
+        (r->fork_id == 0 || (r->fork_id != r->instance_id && r->fork_from != r->instance_id)))
         return at_fail(reterr, AT_FAILED_PRECONDITION, "the store belongs to another instance");
+    r->born_id = r->restored_instance_id;
+    r->instance_id = r->fork_id == 0 ? r->born_id : r->forked ? r->fork_id : r->fork_from;
     if (!at_member_eq(r->restored_self, r->self))
         return at_fail(reterr, AT_FAILED_PRECONDITION,
                        "the store belongs to member %" PRIu32 ", not %" PRIu32, r->restored_self.v,
@@ -94,11 +122,21 @@ enum at_code at_replica_start(struct at_replica *r,
     r->self_index = self_index;
     r->seq = at_vector_get(&r->applied, r->self, r->epoch);
     r->need_sync = true;
+    take_config_infos(r);
+    at_vector_copy(&r->fork_upto, &r->applied);
+    /* Nothing may follow LEAVE, and nothing can be lost behind it: it was synced. */
+    if (at_replica_has_left(r) || r->mode == AT_MODE_REMOVED)
+        return AT_OK;
+    if (AT_MUTANT(epoch_kept)) {
+        r->closed_below = r->epoch;
+        return AT_OK;
+    }
     if (tail_may_be_lost && !at_replica_open_epoch(r, r->epoch + 1))
         return at_fail(reterr, AT_FAILED_PRECONDITION,
                        "more than %d lost tails wait for the other members: start them first",
                        AT_OPEN_EPOCHS_MAX);
     at_replica_close_when_answered(r);
+    at_replica_leave_settle(r);
     return AT_OK;
 }
 
@@ -142,6 +180,7 @@ struct at_position at_replica_append(struct at_replica *r, uint64_t hlc_last)
 {
     struct at_position p = {r->self, r->epoch, r->seq + 1};
 
+    AT_ASSERT(!at_replica_has_left(r)); /* LEAVE is the last entry ever */
     AT_ASSERT(hlc_last <= r->hlc.now);
     AT_ASSERT(hlc_last > r->promise.hlc);
     bool raised = at_vector_raise(&r->applied, p);
@@ -154,7 +193,7 @@ bool at_replica_promise(struct at_replica *r, uint64_t wall_ns)
 {
     uint64_t hlc = at_hlc_promise(&r->hlc, wall_ns);
 
-    if (r->closed_below == r->epoch)
+    if (r->closed_below == r->epoch || AT_MUTANT(promise_unclosed))
         r->promise = (struct at_promise){.origin = r->self,
                                          .epoch = r->epoch,
                                          .seq = r->seq,
@@ -167,7 +206,7 @@ bool at_replica_promise(struct at_replica *r, uint64_t wall_ns)
 void at_replica_committed(struct at_replica *r, bool synced)
 {
     AT_ASSERT(synced || !r->flushed_sync);
-    if (!synced)
+    if (!synced && !AT_MUTANT(durable_early))
         return;
     at_vector_copy(&r->durable, &r->applied);
     r->flushed_sync = false;
@@ -238,16 +277,67 @@ void at_replica_advance_horizon(struct at_replica *r)
     const struct at_origin *own = &r->origins[r->self_index];
     uint64_t horizon = r->promise.hlc;
 
+    /* A copy is merged by what F was when it began. */
+    if (r->mode == AT_MODE_INIT || r->mode == AT_MODE_COPYING)
+        return;
     if (horizon == 0 || !at_origin_counts(own, &r->promise, &r->applied))
         return;
     for (uint32_t i = 0; i < r->origin_count; i++) {
-        if (i == r->self_index || !at_replica_is_active(r, i))
+        if (i == r->self_index || !holds_horizon(r, i))
+            continue;
+        if (AT_MUTANT(horizon_skips_silent) && r->origins[i].best.hlc == 0)
             continue;
         if (r->origins[i].best.hlc < horizon)
             horizon = r->origins[i].best.hlc;
     }
     if (horizon > r->horizon)
         r->horizon = horizon;
+}
+
+/* One that left or was removed holds it until all that there ever will be of it is here. */
+static bool holds_horizon(const struct at_replica *r, uint32_t index)
+{
+    if (at_replica_is_active(r, index))
+        return true;
+    if (!at_replica_is_gone(r, index) || AT_MUTANT(final_ignored))
+        return false;
+    return !at_origin_final_applied(&r->origins[index], &r->applied);
+}
+
+void at_replica_set_mode(struct at_replica *r, enum at_replica_mode mode)
+{
+    if (mode == r->mode)
+        return;
+    r->mode = mode;
+    r->dirty |= AT_DIRTY_MODE;
+}
+
+/* Addresses may have changed since they were stored. */
+static void take_config_infos(struct at_replica *r)
+{
+    for (uint32_t i = 0; i < r->config_info_count; i++) {
+        const struct at_config_info *c = &r->config_infos[i];
+        uint32_t at = at_replica_find_origin(r, c->id);
+        if (at != AT_NO_ORIGIN && at_replica_is_active(r, at))
+            at_origin_set_info(&r->origins[at], at_slice_make(c->bytes, c->len));
+    }
+    struct at_origin *own = &r->origins[r->self_index];
+    if (own->registered.epoch == 0 && r->config_registered.epoch != 0) {
+        own->registered = r->config_registered;
+        own->dirty = true;
+    }
+}
+
+static struct at_slice cut_info(struct at_slice info)
+{
+    return info.len <= AT_MEMBER_INFO_BYTES_MAX ? info : at_slice_make(info.data, 0);
+}
+
+static void set_config_info(struct at_config_info *c, struct at_slice info)
+{
+    c->len = (uint32_t)info.len;
+    if (info.len > 0)
+        memcpy(c->bytes, info.data, info.len);
 }
 
 struct at_guard_finding

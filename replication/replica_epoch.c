@@ -1,4 +1,5 @@
 #include "base/assert.h"
+#include "base/mutant.h"
 #include "replication/replica_state.h"
 
 /* Rules 18, 22-26. A new epoch of an origin:
@@ -19,8 +20,6 @@ static bool raise_incarnation(struct at_origin *o, uint32_t incarnation);
 static uint32_t first_open_of(const struct at_replica *r, struct at_member_id origin);
 static bool
 has_durably(const struct at_replica *r, uint32_t member, uint32_t origin, struct at_position p);
-static uint64_t
-acked_by(const struct at_replica *r, uint32_t member, struct at_member_id origin, uint32_t epoch);
 static bool may_prune(const struct at_replica *r, uint32_t origin);
 static uint64_t answered_seq(const struct at_close_answer *answer, uint32_t epoch);
 
@@ -56,12 +55,12 @@ enum at_code at_replica_on_close(struct at_replica *r,
 {
     uint32_t at = at_replica_find_origin(r, close->origin);
 
-    if (close->instance_id != r->instance_id || at == AT_NO_ORIGIN || at == r->self_index ||
-        !at_replica_is_active(r, at))
+    if (!at_replica_is_instance(r, close->instance_id) || at == AT_NO_ORIGIN ||
+        at == r->self_index || !at_replica_is_sound(r, at) || r->mode == AT_MODE_REMOVED)
         return AT_PERMISSION_DENIED;
     struct at_origin *o = &r->origins[at];
-    if (close->incarnation < o->min_incarnation)
-        return AT_FAILED_PRECONDITION;
+    if (close->incarnation < o->min_incarnation || r->mode == AT_MODE_COPYING)
+        return AT_FAILED_PRECONDITION; /* a copy's end would move what was vouched for */
     raise_incarnation(o, close->incarnation);
     for (uint32_t i = 0; i < close->known_count; i++) {
         uint32_t other = at_replica_find_origin(r, close->known[i].member);
@@ -90,7 +89,7 @@ void at_replica_on_close_answer(struct at_replica *r, const struct at_close_answ
 {
     uint32_t from = at_replica_find_origin(r, answer->from);
 
-    if (answer->instance_id != r->instance_id || !at_member_eq(answer->origin, r->self) ||
+    if (!at_replica_is_instance(r, answer->instance_id) || !at_member_eq(answer->origin, r->self) ||
         answer->incarnation != r->epoch || r->closed_below == r->epoch)
         return;
     if (from == AT_NO_ORIGIN || from == r->self_index || !at_replica_is_active(r, from))
@@ -104,7 +103,7 @@ void at_replica_on_close_answer(struct at_replica *r, const struct at_close_answ
     }
     if (answer->round != r->close_round || (r->answered >> from & 1) != 0)
         return;
-    r->answered |= UINT32_C(1) << from;
+    r->answered |= UINT64_C(1) << from;
     for (uint32_t e = r->origins[r->self_index].first_open; e < r->epoch; e++) {
         struct at_vouch vouch = {.voucher = answer->from,
                                  .position = {r->self, e, answered_seq(answer, e)}};
@@ -119,11 +118,11 @@ void at_replica_close_when_answered(struct at_replica *r)
 
     if (r->closed_below == r->epoch)
         return;
-    for (uint32_t i = 0; i < r->origin_count; i++)
+    for (uint32_t i = 0; i < r->origin_count && !AT_MUTANT(closing_forgets_voucher); i++)
         if (i != r->self_index && at_replica_is_active(r, i) && (r->answered >> i & 1) == 0)
             return;
     for (uint32_t i = 0; i < r->closing.vouch_count; i++)
-        at_origin_vouched(own, &r->closing.vouches[i]);
+        at_replica_take_vouch(r, &r->closing.vouches[i]); /* but of one removed meanwhile */
     for (uint32_t e = own->first_open; e < r->epoch; e++) {
         struct at_vouch vouch = {.voucher = r->self,
                                  .position = {r->self, e, at_vector_get(&r->applied, r->self, e)}};
@@ -193,7 +192,9 @@ at_replica_trim_bound(const struct at_replica *r, struct at_member_id origin, ui
     for (uint32_t i = 0; i < r->origin_count; i++) {
         if (i == r->self_index || !at_replica_is_active(r, i))
             continue;
-        uint64_t acked = acked_by(r, i, origin, epoch);
+        uint64_t acked = at_replica_acked(r, i, origin, epoch);
+        if (AT_MUTANT(acked_by_some) && acked > 0)
+            break;
         bound = acked < bound ? acked : bound;
     }
     return bound;
@@ -211,7 +212,7 @@ at_replica_cap_bound(const struct at_replica *r, struct at_member_id origin, uin
     for (uint32_t i = 0; i < r->origin_count; i++) {
         if (i == r->self_index || !at_replica_is_active(r, i))
             continue;
-        uint64_t acked = acked_by(r, i, origin, epoch);
+        uint64_t acked = at_replica_acked(r, i, origin, epoch);
         bound = acked > bound ? acked : bound;
     }
     return bound < applied ? bound : applied;
@@ -238,8 +239,10 @@ static uint32_t first_open_of(const struct at_replica *r, struct at_member_id or
     return at == AT_NO_ORIGIN ? 1 : r->origins[at].first_open;
 }
 
-static uint64_t
-acked_by(const struct at_replica *r, uint32_t member, struct at_member_id origin, uint32_t epoch)
+uint64_t at_replica_acked(const struct at_replica *r,
+                          uint32_t member,
+                          struct at_member_id origin,
+                          uint32_t epoch)
 {
     const struct at_peer *peer = &r->peers[member];
     uint32_t at = at_replica_find_origin(r, origin);
@@ -271,7 +274,7 @@ has_durably(const struct at_replica *r, uint32_t member, uint32_t origin, struct
 {
     if (member == r->self_index)
         return at_vector_get(&r->durable, p.origin, p.epoch) >= p.seq;
-    return acked_by(r, member, r->origins[origin].id, p.epoch) >= p.seq;
+    return at_replica_acked(r, member, r->origins[origin].id, p.epoch) >= p.seq;
 }
 
 static uint64_t answered_seq(const struct at_close_answer *answer, uint32_t epoch)

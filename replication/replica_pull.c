@@ -1,4 +1,5 @@
 #include "base/assert.h"
+#include "base/mutant.h"
 #include "replication/replica_state.h"
 
 /* Rules 4, 12-15 and 17: what is taken from others.
@@ -12,13 +13,13 @@
 
 static uint64_t acceptance_limit(const struct at_replica *r, uint64_t wall_ns);
 static enum at_admit admit_own(struct at_replica *r, struct at_position p);
+static bool refused_of_gone(const struct at_replica *r, uint32_t at, struct at_position p);
 static void told(struct at_replica *r, struct at_position p);
 static void told_vector(struct at_replica *r, const struct at_vector *v);
 static bool merge_facts(struct at_replica *r, const struct at_positions_facts *f, uint64_t wall_ns);
 static void merge_gaps(struct at_replica *r, uint32_t from, const struct at_reply *reply);
 static void report_gap(struct at_replica *r, uint32_t from, struct at_position base);
 static bool served(const struct at_replica *r, const struct at_open_gap *gap);
-static void decide_mode(struct at_replica *r);
 static bool in_touch(const struct at_replica *r, uint32_t index);
 static void unpark_lost(struct at_replica *r, uint32_t index);
 static void note_time(struct at_replica *r, uint64_t mono_ns);
@@ -30,17 +31,19 @@ bool at_replica_admit_reply(const struct at_replica *r,
     uint32_t at = at_replica_find_origin(r, reply->from);
 
     *ret_why = NULL;
-    if (reply->instance_id != r->instance_id)
+    if (!at_replica_is_instance(r, reply->instance_id))
         *ret_why = "of another instance";
     else if (r->mode == AT_MODE_COPYING || r->mode == AT_MODE_INIT)
         *ret_why = "this cluster is being filled";
     else if (r->mode == AT_MODE_REMOVED)
         *ret_why = "this cluster was removed";
+    else if (at_replica_has_left(r))
+        *ret_why = "this cluster has left";
     else if (at == AT_NO_ORIGIN || at == r->self_index || !at_replica_is_active(r, at))
         *ret_why = "the sender is not a member";
-    else if (r->origins[at].fenced)
+    else if (r->origins[at].fenced && !AT_MUTANT(fence_ignored))
         *ret_why = "the sender is being removed";
-    else if (reply->incarnation < r->origins[at].min_incarnation)
+    else if (reply->incarnation < r->origins[at].min_incarnation && !AT_MUTANT(incarnation_ignored))
         *ret_why = "of an older process of the sender";
     return *ret_why == NULL;
 }
@@ -60,15 +63,21 @@ enum at_admit at_replica_admit(struct at_replica *r,
     const struct at_origin *o = &r->origins[at];
     uint64_t applied = at_vector_get(&r->applied, p.origin, p.epoch);
 
-    if (p.epoch < o->first_open || p.seq <= applied)
+    if ((p.epoch < o->first_open && !AT_MUTANT(epoch_forgotten)) || p.seq <= applied)
         return AT_ADMIT_SKIP;
     if (at == r->self_index && p.epoch >= r->epoch)
         return admit_own(r, p);
-    if (p.seq > applied + 1 || p.epoch - o->first_open >= AT_OPEN_EPOCHS_MAX)
+    if ((p.seq > applied + 1 && !AT_MUTANT(gap_ignored)) ||
+        p.epoch - o->first_open >= AT_OPEN_EPOCHS_MAX)
         return AT_ADMIT_STOP;
-    /* The final position of one that left is known since its last entry was applied here. */
-    if (o->fenced || o->state == AT_ORIGIN_LEFT || o->state == AT_ORIGIN_REMOVED)
+    if (AT_MUTANT(own_filtered) && at == r->self_index)
         return AT_ADMIT_STOP;
+    if (refused_of_gone(r, at, p))
+        return AT_ADMIT_STOP;
+    if (AT_MUTANT(position_ahead) && entry->hlc % 32 == 0) {
+        (void)at_vector_raise(&r->applied, p);
+        return AT_ADMIT_SKIP;
+    }
     if (entry->hlc + (entry->ticks - 1) > acceptance_limit(r, wall_ns)) {
         r->peers[at].parked = p;
         return AT_ADMIT_PARK;
@@ -76,11 +85,22 @@ enum at_admit at_replica_admit(struct at_replica *r,
     return AT_ADMIT_APPLY;
 }
 
+/* Of a fenced origin nothing comes in until its removal says where it ends; of one that left or was
+ * removed nothing beyond that. */
+static bool refused_of_gone(const struct at_replica *r, uint32_t at, struct at_position p)
+{
+    const struct at_origin *o = &r->origins[at];
+
+    if (o->fenced && o->state != AT_ORIGIN_REMOVED)
+        return !AT_MUTANT(fence_ignored);
+    return at_replica_is_gone(r, at) && at_origin_beyond_final(o, p.epoch, p.seq);
+}
+
 void at_replica_apply(struct at_replica *r, struct at_position p, const struct at_entry *entry)
 {
     uint32_t at = at_replica_find_origin(r, p.origin);
     AT_ASSERT(at != AT_NO_ORIGIN);
-    AT_ASSERT(at_vector_get(&r->applied, p.origin, p.epoch) + 1 == p.seq);
+    AT_ASSERT(at_vector_get(&r->applied, p.origin, p.epoch) + 1 == p.seq || AT_MUTANT(gap_ignored));
     struct at_peer *peer = &r->peers[at];
 
     (void)at_vector_raise(&r->applied, p);
@@ -118,7 +138,7 @@ bool at_replica_merge_reply(struct at_replica *r,
     }
     at_replica_advance_horizon(r);
     merge_gaps(r, from, reply);
-    decide_mode(r);
+    at_replica_decide_mode(r);
     return believed;
 }
 
@@ -126,9 +146,10 @@ void at_replica_on_pull(struct at_replica *r, const struct at_pull *pull, uint64
 {
     uint32_t from = at_replica_find_origin(r, pull->from);
 
-    if (pull->instance_id != r->instance_id || from == AT_NO_ORIGIN || from == r->self_index)
+    if (!at_replica_is_instance(r, pull->instance_id) || from == AT_NO_ORIGIN ||
+        from == r->self_index)
         return;
-    if (!at_replica_is_active(r, from) || pull->incarnation < r->origins[from].min_incarnation)
+    if (!at_replica_is_sound(r, from) || pull->incarnation < r->origins[from].min_incarnation)
         return;
     struct at_peer *peer = &r->peers[from];
 
@@ -146,7 +167,8 @@ void at_replica_on_pull(struct at_replica *r, const struct at_pull *pull, uint64
     told_vector(r, &pull->applied);
     peer->acked_seq = at_vector_get(&pull->applied, r->self, r->epoch);
     at_replica_prune_epochs(r);
-    decide_mode(r);
+    at_replica_leave_settle(r);
+    at_replica_decide_mode(r);
 }
 
 static uint64_t acceptance_limit(const struct at_replica *r, uint64_t wall_ns)
@@ -194,7 +216,7 @@ static bool merge_facts(struct at_replica *r, const struct at_positions_facts *f
     for (uint32_t i = 0; i < f->vouch_count; i++) {
         uint32_t at = at_replica_find_origin(r, f->vouches[i].position.origin);
         if (at != AT_NO_ORIGIN && at != r->self_index)
-            at_origin_vouched(&r->origins[at], &f->vouches[i]);
+            at_replica_take_vouch(r, &f->vouches[i]);
     }
     for (uint32_t i = 0; i < f->end_count; i++) {
         uint32_t at = at_replica_find_origin(r, f->ends[i].origin);
@@ -224,7 +246,7 @@ static bool merge_facts(struct at_replica *r, const struct at_positions_facts *f
     return believed;
 }
 
-static void merge_gaps(struct at_replica *r, uint32_t from, const struct at_reply *reply)
+void at_replica_drop_closed_gaps(struct at_replica *r)
 {
     uint32_t kept = 0;
 
@@ -236,6 +258,11 @@ static void merge_gaps(struct at_replica *r, uint32_t from, const struct at_repl
             r->gaps[kept++] = g;
     }
     r->gap_count = kept;
+}
+
+static void merge_gaps(struct at_replica *r, uint32_t from, const struct at_reply *reply)
+{
+    at_replica_drop_closed_gaps(r);
     for (uint32_t i = 0; i < reply->gap_count; i++)
         report_gap(r, from, reply->gaps[i].base);
 }
@@ -253,13 +280,13 @@ static void report_gap(struct at_replica *r, uint32_t from, struct at_position b
     for (uint32_t i = 0; i < r->gap_count; i++) {
         struct at_open_gap *g = &r->gaps[i];
         if (at_member_eq(g->at.origin, base.origin) && g->at.epoch == base.epoch) {
-            g->reporters |= UINT32_C(1) << from;
+            g->reporters |= UINT64_C(1) << from;
             return;
         }
     }
     if (r->gap_count < AT_GAPS_MAX)
         r->gaps[r->gap_count++] =
-            (struct at_open_gap){.at = mine, .reporters = UINT32_C(1) << from};
+            (struct at_open_gap){.at = mine, .reporters = UINT64_C(1) << from};
 }
 
 /* Someone in touch may still serve it. */
@@ -274,7 +301,7 @@ static bool served(const struct at_replica *r, const struct at_open_gap *gap)
     return false;
 }
 
-static void decide_mode(struct at_replica *r)
+void at_replica_decide_mode(struct at_replica *r)
 {
     bool lacking = false;
     bool all_replied = true;
@@ -289,17 +316,14 @@ static void decide_mode(struct at_replica *r)
         mode = AT_MODE_NEEDS_COPY;
     else if (mode == AT_MODE_NEEDS_COPY && !lacking && all_replied)
         mode = AT_MODE_READY;
-    if (mode == r->mode)
-        return;
-    r->mode = mode;
-    r->dirty |= AT_DIRTY_MODE;
+    at_replica_set_mode(r, mode);
 }
 
 static bool in_touch(const struct at_replica *r, uint32_t index)
 {
     const struct at_peer *peer = &r->peers[index];
 
-    return index != r->self_index && at_replica_is_active(r, index) && peer->heard_mono_ns != 0 &&
+    return index != r->self_index && at_replica_is_sound(r, index) && peer->heard_mono_ns != 0 &&
            r->mono_ns - peer->heard_mono_ns <= IN_TOUCH_NS_MAX;
 }
 

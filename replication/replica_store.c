@@ -1,5 +1,6 @@
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/mutant.h"
 #include "replication/replica_state.h"
 
 /* The records, all numbers big-endian:
@@ -7,7 +8,8 @@
  *     r/id                   version u32, instance u64, member u32
  *     r/clock                reserved u64                                     [sync]
  *     r/epoch                epoch u32, closed_below u32                      [sync]
- *     r/mode                 mode u8, joined u8
+ *     r/mode                 mode u8, joined u8, mode before a copy u8, caught up u8
+ *     r/fork                 instance before u64, after u64, taken u8
  *     r/horizon              F u64
  *     r/released             hlc u64
  *     r/v/<origin><epoch>    last applied seq u64
@@ -42,6 +44,7 @@ static void flush_origins(struct at_replica *r, struct sink *s);
 static enum at_code restore_id(struct at_replica *r, struct at_slice value);
 static enum at_code restore_epoch(struct at_replica *r, struct at_slice value);
 static enum at_code restore_mode(struct at_replica *r, struct at_slice value);
+static enum at_code restore_fork(struct at_replica *r, struct at_slice value);
 static enum at_code restore_pair(struct at_vector *v,
                                  struct at_vector *stored,
                                  struct at_slice id,
@@ -55,7 +58,7 @@ bool at_replica_flush(struct at_replica *r,
                       void *ctx)
 {
     struct sink s = {.put = put_record, .ctx = ctx};
-    bool sync = r->need_sync || r->hlc.moved;
+    bool sync = r->need_sync || (r->hlc.moved && !AT_MUTANT(clock_unsynced));
 
     flush_own(r, &s);
     flush_vector(&s, AT_LIT("r/v/"), &r->applied, &r->stored_applied);
@@ -96,15 +99,15 @@ enum at_code at_replica_restore(struct at_replica *r,
 
 static void flush_own(struct at_replica *r, struct sink *s)
 {
-    uint8_t v[16];
+    uint8_t v[17];
 
-    if (r->hlc.moved) {
+    if (r->hlc.moved && !AT_MUTANT(clock_unsynced)) {
         put_u64(s, AT_LIT("r/clock"), r->hlc.reserved);
         at_hlc_stored(&r->hlc);
     }
     if (r->dirty & AT_DIRTY_ID) {
         at_put_be32(v, VERSION);
-        at_put_be64(v + 4, r->instance_id);
+        at_put_be64(v + 4, r->born_id);
         at_put_be32(v + 12, r->self.v);
         put(s, AT_LIT("r/id"), v, 16);
     }
@@ -116,7 +119,15 @@ static void flush_own(struct at_replica *r, struct sink *s)
     if (r->dirty & AT_DIRTY_MODE) {
         v[0] = (uint8_t)r->mode;
         v[1] = r->joined;
-        put(s, AT_LIT("r/mode"), v, 2);
+        v[2] = (uint8_t)r->mode_before;
+        v[3] = r->caught_up;
+        put(s, AT_LIT("r/mode"), v, 4);
+    }
+    if (r->dirty & AT_DIRTY_FORK) {
+        at_put_be64(v, r->fork_from);
+        at_put_be64(v + 8, r->fork_id);
+        v[16] = r->forked;
+        put(s, AT_LIT("r/fork"), v, 17);
     }
     if (r->dirty & AT_DIRTY_RELEASED)
         put_u64(s, AT_LIT("r/released"), r->released);
@@ -214,6 +225,8 @@ static enum at_code restore_one(struct at_replica *r, struct at_slice key, struc
         return restore_epoch(r, value);
     if (at_slice_eq_cstr(key, "r/mode"))
         return restore_mode(r, value);
+    if (at_slice_eq_cstr(key, "r/fork"))
+        return restore_fork(r, value);
     if (at_slice_eq_cstr(key, "r/released"))
         return get_u64(value, &r->released);
     if (at_slice_eq_cstr(key, "r/clock")) {
@@ -260,11 +273,36 @@ static enum at_code restore_epoch(struct at_replica *r, struct at_slice value)
 
 static enum at_code restore_mode(struct at_replica *r, struct at_slice value)
 {
-    if (value.len != 2 || value.data[0] > AT_MODE_REMOVED || value.data[1] > 1)
+    if ((value.len != 2 && value.len != 4) || value.data[0] > AT_MODE_REMOVED || value.data[1] > 1)
         return AT_INVALID_ARGUMENT;
     r->mode = (enum at_replica_mode)value.data[0];
     r->joined = value.data[1] == 1;
+    r->mode_before = r->mode;
+    r->caught_up = true;
+    if (value.len == 2)
+        return AT_OK;
+    if (value.data[2] > AT_MODE_REMOVED || value.data[3] > 1)
+        return AT_INVALID_ARGUMENT;
+    r->mode_before = (enum at_replica_mode)value.data[2];
+    r->caught_up = value.data[3] == 1;
+    if (r->mode == AT_MODE_COPYING) {
+        /* The copy is gone with its process, and nothing was changed. */
+        if (r->mode_before == AT_MODE_COPYING)
+            return AT_INVALID_ARGUMENT;
+        r->mode = r->mode_before;
+        r->dirty |= AT_DIRTY_MODE;
+    }
     return AT_OK;
+}
+
+static enum at_code restore_fork(struct at_replica *r, struct at_slice value)
+{
+    if (value.len != 17 || value.data[16] > 1)
+        return AT_INVALID_ARGUMENT;
+    r->fork_from = at_get_be64(value.data);
+    r->fork_id = at_get_be64(value.data + 8);
+    r->forked = value.data[16] == 1;
+    return r->fork_id == 0 ? AT_INVALID_ARGUMENT : AT_OK;
 }
 
 static enum at_code

@@ -6,9 +6,9 @@
  *
  * The own promise is cut to the durable reservation: cut, it says less and is still true. */
 
-static void fill_facts(const struct at_replica *r, struct at_positions_facts *f);
 static void add_promise(struct at_positions_facts *f, const struct at_promise *p);
 static void fill_members(const struct at_replica *r, struct at_replica_view *view);
+static void keep_infos(struct at_replica_view *view);
 static struct at_member_view member_view(const struct at_replica *r, uint32_t index);
 
 void at_replica_view_init(struct at_replica_view *view)
@@ -22,15 +22,20 @@ void at_replica_view_deinit(struct at_replica_view *view)
     at_vector_deinit(&view->durable);
     at_vector_deinit(&view->base);
     at_positions_facts_deinit(&view->facts);
+    at_buf_deinit(&view->infos);
 }
 
 void at_replica_view_fill(const struct at_replica *r, struct at_replica_view *view)
 {
     view->instance_id = r->instance_id;
+    view->other_id = r->fork_id == 0 ? 0 : r->forked ? r->fork_from : r->fork_id;
     view->self = r->self;
     view->mode = r->mode;
     view->may_write = r->mode == AT_MODE_READY && r->joined && !r->rolled_back && !r->log_full &&
                       r->verdict != AT_GUARD_AHEAD && r->verdict != AT_GUARD_JUMPED;
+    view->joined = r->joined;
+    view->caught_up = r->caught_up;
+    view->left = at_replica_has_left(r);
     view->closing = r->closed_below != r->epoch;
     view->healthy = r->verdict != AT_GUARD_BEHIND;
     view->epoch = r->epoch;
@@ -40,7 +45,7 @@ void at_replica_view_fill(const struct at_replica *r, struct at_replica_view *vi
     at_vector_copy(&view->applied, &r->applied);
     at_vector_copy(&view->durable, &r->durable);
     at_vector_copy(&view->base, &r->base);
-    fill_facts(r, &view->facts);
+    at_replica_fill_facts(r, &view->facts);
     fill_members(r, view);
 }
 
@@ -52,19 +57,22 @@ void at_replica_view_copy(struct at_replica_view *to, const struct at_replica_vi
     struct at_vector durable = to->durable;
     struct at_vector base = to->base;
     struct at_positions_facts facts = to->facts;
+    struct at_buf infos = to->infos;
 
     at_vector_copy(&applied, &from->applied);
     at_vector_copy(&durable, &from->durable);
     at_vector_copy(&base, &from->base);
     at_positions_facts_copy(&facts, &from->facts);
     *to = *from;
+    to->infos = infos;
+    keep_infos(to);
     to->applied = applied;
     to->durable = durable;
     to->base = base;
     to->facts = facts;
 }
 
-static void fill_facts(const struct at_replica *r, struct at_positions_facts *f)
+void at_replica_fill_facts(const struct at_replica *r, struct at_positions_facts *f)
 {
     at_positions_facts_clear(f);
     for (uint32_t i = 0; i < r->origin_count; i++) {
@@ -73,8 +81,11 @@ static void fill_facts(const struct at_replica *r, struct at_positions_facts *f)
             at_positions_facts_add_first_open(f, (struct at_first_open){o->id, o->first_open});
         for (uint32_t k = 0; k < o->closed.end_count; k++)
             at_positions_facts_add_end(f, o->closed.ends[k]);
-        for (uint32_t k = 0; k < o->closed.vouch_count; k++)
-            at_positions_facts_add_vouch(f, o->closed.vouches[k]);
+        for (uint32_t k = 0; k < o->closed.vouch_count; k++) {
+            uint64_t end = 0;
+            if (at_origin_end(o, o->closed.vouches[k].position.epoch, &end))
+                at_positions_facts_add_vouch(f, o->closed.vouches[k]);
+        }
         if (i == r->self_index)
             continue;
         add_promise(f, &o->best);
@@ -105,13 +116,36 @@ static void fill_members(const struct at_replica *r, struct at_replica_view *vie
             if (at_replica_is_active(r, i) == (active == 1) && view->member_count < AT_MEMBERS_MAX)
                 view->members[view->member_count++] = member_view(r, i);
         }
+    keep_infos(view);
+}
+
+/* The infos become the view's own. */
+static void keep_infos(struct at_replica_view *view)
+{
+    if (view->infos.max == 0)
+        at_buf_init(&view->infos, (size_t)AT_MEMBERS_MAX * AT_MEMBER_INFO_BYTES_MAX);
+    at_buf_clear(&view->infos);
+    enum at_code rc = at_buf_reserve(&view->infos, view->infos.max);
+    AT_ASSERT(rc == AT_OK);
+    for (uint32_t i = 0; i < view->member_count; i++) {
+        struct at_slice *info = &view->members[i].info;
+        size_t at = view->infos.len;
+        rc = at_buf_append(&view->infos, *info);
+        AT_ASSERT(rc == AT_OK); /* each is bounded */
+        *info = at_slice_make(view->infos.data + at, info->len);
+    }
 }
 
 static struct at_member_view member_view(const struct at_replica *r, uint32_t index)
 {
     const struct at_origin *o = &r->origins[index];
     const struct at_peer *peer = &r->peers[index];
-    struct at_member_view m = {.id = o->id, .active = at_replica_is_active(r, index)};
+    struct at_member_view m = {.id = o->id,
+                               .active = at_replica_is_active(r, index),
+                               .state = (uint8_t)o->state,
+                               .fenced = o->fenced,
+                               .registered = o->registered,
+                               .info = at_slice_make(o->info, o->info_len)};
 
     if (index == r->self_index) {
         m.known = (struct at_position){r->self, r->epoch, r->seq};

@@ -17,13 +17,14 @@ static void an_epoch_ends_at_the_furthest_vouch(void **state)
 
     at_origin_init(&o, O, AT_ORIGIN_ACTIVE);
     assert_false(at_origin_end(&o, 1, &end));
-    at_origin_vouched(&o, &(struct at_vouch){{1}, {O, 1, 4}});
-    struct at_vouch more[] = {vouch(2, 1, 9), vouch(1, 1, 2), vouch(3, 2, 50)};
+    at_origin_vouched(&o, &(struct at_vouch){{5}, {O, 1, 4}});
+    struct at_vouch more[] = {vouch(2, 1, 9), vouch(5, 1, 2), vouch(3, 2, 50)};
     for (size_t i = 0; i < 3; i++)
         at_origin_vouched(&o, &more[i]);
     assert_true(at_origin_end(&o, 1, &end));
     assert_int_equal(end, 9);
     assert_int_equal(o.closed.vouch_count, 3);
+    assert_false(at_origin_end(&o, 2, &end)); /* its own word is not there yet */
     at_origin_deinit(&o);
 }
 
@@ -36,7 +37,7 @@ static void facts_of_other_origins_or_of_gone_epochs_are_ignored(void **state)
     at_origin_init(&o, O, AT_ORIGIN_ACTIVE);
     at_origin_vouched(&o, &(struct at_vouch){{1}, {{6}, 1, 4}});
     assert_false(at_origin_end(&o, 1, &end));
-    struct at_vouch v = vouch(1, 1, 4);
+    struct at_vouch v = vouch(5, 1, 4);
     at_origin_vouched(&o, &v);
     at_origin_prune(&o);
     v.position.seq = 99;
@@ -62,8 +63,8 @@ static void a_promise_counts_when_its_position_and_all_older_ends_are_covered(vo
     (void)at_vector_raise(&v, (struct at_position){O, 1, 4});
     (void)at_vector_raise(&v, (struct at_position){O, 3, 7});
     assert_false(at_origin_counts(&o, &p, &v)); /* ends not known */
-    struct at_vouch one = vouch(1, 1, 4);
-    struct at_vouch two = vouch(1, 2, 1);
+    struct at_vouch one = vouch(5, 1, 4);
+    struct at_vouch two = vouch(5, 2, 1);
     at_origin_vouched(&o, &one);
     at_origin_vouched(&o, &two);
     assert_false(at_origin_counts(&o, &p, &v)); /* 2/1 is missing */
@@ -125,7 +126,7 @@ static void the_newest_ends_are_kept_and_older_ones_forgotten(void **state)
 
     at_origin_init(&o, O, AT_ORIGIN_ACTIVE);
     for (uint32_t e = 1; e <= 200; e++) {
-        struct at_vouch v = vouch(1, e, e);
+        struct at_vouch v = vouch(5, e, e);
         at_origin_vouched(&o, &v);
         at_origin_prune(&o);
     }
@@ -148,11 +149,14 @@ static void the_stored_form_comes_back_and_its_prefixes_are_refused(void **state
 
     at_origin_init(&o, O, AT_ORIGIN_ACTIVE);
     at_buf_init(&out, 4096);
-    struct at_vouch v[] = {vouch(1, 1, 4), vouch(1, 2, 300), vouch(2, 2, 200)};
+    struct at_vouch v[] = {vouch(5, 1, 4), vouch(5, 2, 300), vouch(2, 2, 200)};
     for (size_t i = 0; i < 3; i++)
         at_origin_vouched(&o, &v[i]);
     at_origin_prune(&o);
     o.min_incarnation = 7;
+    o.registered = (struct at_position){{1}, 2, 3};
+    o.last = (struct at_position){O, 4, 5};
+    at_origin_set_info(&o, AT_LIT("where it is"));
     assert_int_equal(at_origin_encode(&o, &out), AT_OK);
     for (size_t n = 0; n < out.len; n++) {
         at_origin_init(&got, O, AT_ORIGIN_KNOWN);
@@ -164,11 +168,86 @@ static void the_stored_form_comes_back_and_its_prefixes_are_refused(void **state
     assert_int_equal(got.state, AT_ORIGIN_ACTIVE);
     assert_int_equal(got.min_incarnation, 7);
     assert_int_equal(got.first_open, 2);
+    assert_int_equal(got.registered.origin.v, 1);
+    assert_int_equal(got.registered.seq, 3);
+    assert_int_equal(got.last.epoch, 4);
+    assert_true(at_slice_eq_cstr(at_slice_make(got.info, got.info_len), "where it is"));
     assert_true(at_origin_end(&got, 1, &end) && end == 4);
     assert_true(at_origin_end(&got, 2, &end) && end == 300);
     at_origin_deinit(&got);
     at_origin_deinit(&o);
     at_buf_deinit(&out);
+}
+
+static void a_store_of_an_older_version_lacks_only_what_is_new(void **state)
+{
+    static const uint8_t old[] = {0x96, 1, 0xc2, 7, 2, 0x92, 1, 4, 0x93, 2, 5, 9};
+    struct at_origin o;
+    uint64_t end = 0;
+    (void)state;
+
+    at_origin_init(&o, O, AT_ORIGIN_KNOWN);
+    assert_int_equal(at_origin_decode(&o, at_slice_make(old, sizeof(old))), AT_OK);
+    assert_int_equal(o.state, AT_ORIGIN_ACTIVE);
+    assert_int_equal(o.first_open, 2);
+    assert_true(at_origin_end(&o, 2, &end) && end == 9);
+    assert_int_equal(o.registered.epoch, 0);
+    assert_int_equal(o.info_len, 0);
+    at_origin_deinit(&o);
+}
+
+static void one_that_left_ends_with_its_last_entry(void **state)
+{
+    struct at_origin o;
+    struct at_vector v;
+    (void)state;
+
+    at_origin_init(&o, O, AT_ORIGIN_ACTIVE);
+    at_vector_init(&v);
+    at_origin_left(&o, (struct at_position){O, 2, 6});
+    assert_int_equal(o.state, AT_ORIGIN_LEFT);
+    assert_false(at_origin_beyond_final(&o, 2, 6));
+    assert_true(at_origin_beyond_final(&o, 2, 7));
+    assert_true(at_origin_beyond_final(&o, 3, 1));
+    assert_false(at_origin_beyond_final(&o, 1, 99)); /* its end is told later */
+    (void)at_vector_raise(&v, (struct at_position){O, 2, 6});
+    assert_false(at_origin_final_applied(&o, &v)); /* epoch 1 is not known to be complete */
+    struct at_vouch one = vouch(5, 1, 3);
+    at_origin_vouched(&o, &one);
+    assert_false(at_origin_final_applied(&o, &v));
+    (void)at_vector_raise(&v, (struct at_position){O, 1, 3});
+    assert_true(at_origin_final_applied(&o, &v));
+    at_vector_deinit(&v);
+    at_origin_deinit(&o);
+}
+
+static void one_that_was_removed_ends_with_what_the_living_vouched_for(void **state)
+{
+    struct at_origin o;
+    struct at_vector v;
+    uint64_t end = 0;
+    (void)state;
+
+    at_origin_init(&o, O, AT_ORIGIN_ACTIVE);
+    at_vector_init(&v);
+    struct at_vouch words[] = {vouch(5, 1, 90), vouch(2, 1, 4), vouch(3, 1, 7)};
+    for (size_t i = 0; i < 3; i++)
+        at_origin_vouched(&o, &words[i]);
+    (void)at_vector_raise(&v, (struct at_position){O, 2, 1});
+    at_origin_removed(&o, &v);
+    assert_true(at_origin_end(&o, 1, &end));
+    assert_int_equal(end, 7); /* its own word is void */
+    assert_true(at_origin_end(&o, 2, &end));
+    assert_int_equal(end, 0);
+    assert_true(at_origin_beyond_final(&o, 3, 1));
+    assert_false(at_origin_final_applied(&o, &v));
+    at_origin_void(&o, (struct at_member_id){3});
+    assert_true(at_origin_end(&o, 1, &end));
+    assert_int_equal(end, 4); /* and so is that of a voucher that was removed later */
+    (void)at_vector_raise(&v, (struct at_position){O, 1, 4});
+    assert_true(at_origin_final_applied(&o, &v));
+    at_vector_deinit(&v);
+    at_origin_deinit(&o);
 }
 
 int main(void)
@@ -180,6 +259,9 @@ int main(void)
         cmocka_unit_test(an_older_unmet_promise_is_kept_while_newer_ones_come),
         cmocka_unit_test(a_promise_that_its_origin_cannot_keep_gives_way_to_one_of_a_later_epoch),
         cmocka_unit_test(the_newest_ends_are_kept_and_older_ones_forgotten),
+        cmocka_unit_test(a_store_of_an_older_version_lacks_only_what_is_new),
+        cmocka_unit_test(one_that_left_ends_with_its_last_entry),
+        cmocka_unit_test(one_that_was_removed_ends_with_what_the_living_vouched_for),
         cmocka_unit_test(the_stored_form_comes_back_and_its_prefixes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
