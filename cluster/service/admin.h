@@ -6,6 +6,7 @@
 #define ATOLL_CLUSTER_SERVICE_ADMIN_H
 
 #include "cluster/service/data.h"
+#include "cluster/service/operation.h"
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 
@@ -154,20 +155,6 @@ AT_MUST_USE enum at_code at_table_fields_make(const struct at_table_fields *fiel
                                               struct at_slice *ret_bytes,
                                               struct at_error *reterr);
 
-/* --- operation.c: operations that are done when they begin --- */
-
-struct at_operation_answer {
-    const char *resource; /* full name */
-    uint64_t number;      /* the stamp of the change: what makes the name unique */
-    const ProtobufCMessage *response;
-    const ProtobufCMessage *metadata;
-};
-void at_operation_reply(struct at_service *service,
-                        struct at_grpc_call *call,
-                        const struct at_operation_answer *answer);
-/* at_admin_any packs a message with its type. */
-Google__Protobuf__Any *at_admin_any(struct at_arena *arena, const ProtobufCMessage *message);
-
 /* --- profile_view.c --- */
 
 /* at_profile_view_render: the stored profile with name and etag. DATA_LOSS. */
@@ -197,7 +184,6 @@ void at_on_get_instance(struct at_grpc_call *call, void *ctx);
 void at_on_list_instances(struct at_grpc_call *call, void *ctx);
 void at_on_get_cluster(struct at_grpc_call *call, void *ctx);
 void at_on_list_clusters(struct at_grpc_call *call, void *ctx);
-void at_on_get_operation(struct at_grpc_call *call, void *ctx);
 
 /* at_unimplemented_admin_methods: the other RPCs of both admin services and of Operations. */
 size_t at_unimplemented_admin_methods(struct at_service *service,

@@ -1,6 +1,11 @@
 #include "cluster/service/admin.h"
+#include "cluster/service/cluster_update.h"
+#include "cluster/service/iam.h"
+#include "cluster/service/instance_update.h"
 
 #define PATH(rpc) "/google.bigtable.admin.v2.BigtableInstanceAdmin/" rpc
+#define TABLE(rpc) "/google.bigtable.admin.v2.BigtableTableAdmin/" rpc
+#define OPERATIONS(rpc) "/google.longrunning.Operations/" rpc
 
 static const struct at_admin_method METHODS[] = {
     {PATH("CreateAppProfile"), at_on_create_app_profile},
@@ -12,7 +17,21 @@ static const struct at_admin_method METHODS[] = {
     {PATH("ListInstances"), at_on_list_instances},
     {PATH("GetCluster"), at_on_get_cluster},
     {PATH("ListClusters"), at_on_list_clusters},
-    {"/google.longrunning.Operations/GetOperation", at_on_get_operation},
+    {OPERATIONS("GetOperation"), at_on_get_operation},
+    {OPERATIONS("ListOperations"), at_on_list_operations},
+    {OPERATIONS("WaitOperation"), at_on_wait_operation},
+    {OPERATIONS("CancelOperation"), at_on_cancel_operation},
+    {OPERATIONS("DeleteOperation"), at_on_delete_operation},
+    {PATH("UpdateInstance"), at_on_update_instance},
+    {PATH("PartialUpdateInstance"), at_on_partial_update_instance},
+    {PATH("UpdateCluster"), at_on_update_cluster},
+    {PATH("PartialUpdateCluster"), at_on_partial_update_cluster},
+    {PATH("GetIamPolicy"), at_on_get_iam_policy},
+    {PATH("SetIamPolicy"), at_on_set_iam_policy},
+    {PATH("TestIamPermissions"), at_on_test_iam_permissions},
+    {TABLE("GetIamPolicy"), at_on_get_iam_policy},
+    {TABLE("SetIamPolicy"), at_on_set_iam_policy},
+    {TABLE("TestIamPermissions"), at_on_test_iam_permissions},
 };
 
 size_t

@@ -15,6 +15,10 @@ struct at_survey;
 struct at_spread_wait;
 struct at_service_state;
 struct at_link_status;
+struct at_leave;
+struct at_remove;
+struct at_member_progress;
+struct at_copy_table_progress;
 
 struct at_service_member {
     uint32_t member;
@@ -37,6 +41,14 @@ struct at_service_port {
     /* Links in the order of the members; returns the count. */
     uint32_t (*links)(void *ctx, struct at_link_status *ret_links, uint32_t count_max);
     struct at_service_lag (*lag)(void *ctx);
+    /* Of membership. Any of them may be NULL: then this process can't do that. */
+    void (*leave)(void *ctx, struct at_leave *leave);
+    void (*remove)(void *ctx, struct at_remove *remove);
+    /* How far other members are filled, and of the copy that fills this one; return the count. */
+    uint32_t (*progress)(void *ctx, struct at_member_progress *ret_members, uint32_t count_max);
+    uint32_t (*copy_progress)(void *ctx,
+                              struct at_copy_table_progress *ret_tables,
+                              uint32_t count_max);
 };
 
 struct at_service {

@@ -1,3 +1,4 @@
+#include "base/namespace.h"
 #include "cluster/service/admin.h"
 
 struct delete_table {
@@ -31,6 +32,21 @@ void at_on_delete_table(struct at_grpc_call *call, void *ctx)
         at_change_submit(&drop->change);
 }
 
+/* A table made anew under this name must not be found with the policy of this one. */
+static void forget_policy(struct at_write_catalog *write,
+                          const struct at_catalog *catalog,
+                          const struct delete_table *drop)
+{
+    struct at_slice kept = drop->id;
+
+    if (at_namespace_of(drop->id).len == 0)
+        kept = at_slice_cstr(at_arena_printf(write->arena, "tables/%.*s", AT_SLICE_ARG(drop->id)));
+    const struct at_named_record *record = at_catalog_named(catalog, AT_CATALOG_POLICY, kept);
+    if (record)
+        *at_change_record(write, 2) = (struct at_catalog_record){
+            .kind = AT_CATALOG_POLICY, .name = kept, .counter = record->generation + 1};
+}
+
 static enum at_code
 decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct at_error *reterr)
 {
@@ -46,7 +62,8 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
         return at_fail(reterr, AT_FAILED_PRECONDITION,
                        "table '%.*s' has a change stream: disable it before deleting the table",
                        AT_SLICE_ARG(drop->id));
-    *at_change_record(write, 1) = (struct at_catalog_record){
+    *at_change_record(write, 2) = (struct at_catalog_record){
         .kind = AT_CATALOG_TABLE, .name = drop->id, .counter = table->generation + 1};
+    forget_policy(write, catalog, drop);
     return AT_OK;
 }

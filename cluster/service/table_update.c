@@ -112,15 +112,6 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
     return AT_OK;
 }
 
-static Google__Protobuf__Timestamp timestamp(uint64_t wall_ns)
-{
-    Google__Protobuf__Timestamp t = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
-
-    t.seconds = (int64_t)(wall_ns / AT_S_NS);
-    t.nanos = (int32_t)(wall_ns % AT_S_NS);
-    return t;
-}
-
 static void on_updated(struct at_change *change)
 {
     struct update_table *update = (struct update_table *)change;
@@ -143,13 +134,11 @@ static void on_updated(struct at_change *change)
         return;
     }
     AT_ASSERT(out != NULL);
-    Google__Protobuf__Timestamp start = timestamp(update->start_ns);
-    Google__Protobuf__Timestamp end = timestamp(at_clock_wall_ns(&service->clock));
     Google__Bigtable__Admin__V2__UpdateTableMetadata metadata =
         GOOGLE__BIGTABLE__ADMIN__V2__UPDATE_TABLE_METADATA__INIT;
     metadata.name = out->name;
-    metadata.start_time = &start;
-    metadata.end_time = &end;
+    metadata.start_time = at_admin_time(arena, update->start_ns);
+    metadata.end_time = at_admin_time(arena, at_clock_wall_ns(&service->clock));
     at_operation_reply(service, change->call,
                        &(struct at_operation_answer){.resource = out->name,
                                                      .number = table->stamp.hlc,

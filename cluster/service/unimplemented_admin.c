@@ -5,20 +5,12 @@
 
 #define INSTANCE(rpc) "/google.bigtable.admin.v2.BigtableInstanceAdmin/" rpc
 #define TABLE(rpc) "/google.bigtable.admin.v2.BigtableTableAdmin/" rpc
-#define OPERATIONS(rpc) "/google.longrunning.Operations/" rpc
 
 static const char *const PATHS[] = {
     INSTANCE("CreateInstance"),
-    INSTANCE("UpdateInstance"),
-    INSTANCE("PartialUpdateInstance"),
     INSTANCE("DeleteInstance"),
     INSTANCE("CreateCluster"),
-    INSTANCE("UpdateCluster"),
-    INSTANCE("PartialUpdateCluster"),
     INSTANCE("DeleteCluster"),
-    INSTANCE("GetIamPolicy"),
-    INSTANCE("SetIamPolicy"),
-    INSTANCE("TestIamPermissions"),
     INSTANCE("ListHotTablets"),
     INSTANCE("CreateLogicalView"),
     INSTANCE("GetLogicalView"),
@@ -48,18 +40,11 @@ static const char *const PATHS[] = {
     TABLE("ListBackups"),
     TABLE("RestoreTable"),
     TABLE("CopyBackup"),
-    TABLE("GetIamPolicy"),
-    TABLE("SetIamPolicy"),
-    TABLE("TestIamPermissions"),
     TABLE("CreateSchemaBundle"),
     TABLE("UpdateSchemaBundle"),
     TABLE("GetSchemaBundle"),
     TABLE("ListSchemaBundles"),
     TABLE("DeleteSchemaBundle"),
-    OPERATIONS("ListOperations"),
-    OPERATIONS("DeleteOperation"),
-    OPERATIONS("CancelOperation"),
-    OPERATIONS("WaitOperation"),
 };
 
 size_t at_unimplemented_admin_methods(struct at_service *service,

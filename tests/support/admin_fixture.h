@@ -9,6 +9,7 @@
 
 #include "cluster/service/admin.h"
 #include "cluster/service/state.h"
+#include "google/iam/v1/iam_policy.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
 #include "google/protobuf/empty.pb-c.h"
 #include "google/rpc/error_details.pb-c.h"
@@ -198,7 +199,11 @@ static inline void afx_serve(struct afx *s)
                                      .member = 1,
                                      .members = s->members,
                                      .member_count = 2,
-                                     .port = {s, afx_survey, afx_wait_spread, afx_links, afx_lag}};
+                                     .port = {.ctx = s,
+                                              .survey = afx_survey,
+                                              .wait_spread = afx_wait_spread,
+                                              .links = afx_links,
+                                              .lag = afx_lag}};
     s->methods = at_service_methods(&s->service, &config.method_count);
     config.methods = s->methods;
     for (int i = 0; i < AFX_LOOPS; i++)
@@ -274,6 +279,7 @@ struct afx_rpc {
 
 #define AFX_TABLE "google.bigtable.admin.v2.BigtableTableAdmin"
 #define AFX_ADMIN "google.bigtable.admin.v2.BigtableInstanceAdmin"
+#define AFX_OPERATIONS "google.longrunning.Operations"
 #define AFX_DATA "google.bigtable.v2.Bigtable"
 
 static const struct afx_rpc afx_rpcs[] = {
@@ -300,7 +306,18 @@ static const struct afx_rpc afx_rpcs[] = {
     {"ListInstances", AFX_ADMIN, &google__bigtable__admin__v2__list_instances_response__descriptor},
     {"GetCluster", AFX_ADMIN, &google__bigtable__admin__v2__cluster__descriptor},
     {"ListClusters", AFX_ADMIN, &google__bigtable__admin__v2__list_clusters_response__descriptor},
-    {"GetOperation", "google.longrunning.Operations", &google__longrunning__operation__descriptor},
+    {"UpdateInstance", AFX_ADMIN, &google__bigtable__admin__v2__instance__descriptor},
+    {"PartialUpdateInstance", AFX_ADMIN, &google__longrunning__operation__descriptor},
+    {"UpdateCluster", AFX_ADMIN, &google__longrunning__operation__descriptor},
+    {"PartialUpdateCluster", AFX_ADMIN, &google__longrunning__operation__descriptor},
+    {"GetIamPolicy", AFX_TABLE, &google__iam__v1__policy__descriptor},
+    {"SetIamPolicy", AFX_TABLE, &google__iam__v1__policy__descriptor},
+    {"TestIamPermissions", AFX_TABLE, &google__iam__v1__test_iam_permissions_response__descriptor},
+    {"GetOperation", AFX_OPERATIONS, &google__longrunning__operation__descriptor},
+    {"ListOperations", AFX_OPERATIONS, &google__longrunning__list_operations_response__descriptor},
+    {"WaitOperation", AFX_OPERATIONS, &google__longrunning__operation__descriptor},
+    {"CancelOperation", AFX_OPERATIONS, &google__protobuf__empty__descriptor},
+    {"DeleteOperation", AFX_OPERATIONS, &google__protobuf__empty__descriptor},
     {"Check", "grpc.health.v1.Health", &grpc__health__v1__health_check_response__descriptor},
     {"MutateRow", AFX_DATA, &google__protobuf__empty__descriptor},
     {"SampleRowKeys", AFX_DATA, NULL},
@@ -313,6 +330,18 @@ static const struct proto_text_type afx_types[] = {
     {"google.bigtable.admin.v2.Table", &google__bigtable__admin__v2__table__descriptor},
     {"google.bigtable.admin.v2.UpdateTableMetadata",
      &google__bigtable__admin__v2__update_table_metadata__descriptor},
+    {"google.bigtable.admin.v2.Instance", &google__bigtable__admin__v2__instance__descriptor},
+    {"google.bigtable.admin.v2.UpdateInstanceMetadata",
+     &google__bigtable__admin__v2__update_instance_metadata__descriptor},
+    {"google.bigtable.admin.v2.Cluster", &google__bigtable__admin__v2__cluster__descriptor},
+    {"google.bigtable.admin.v2.UpdateClusterMetadata",
+     &google__bigtable__admin__v2__update_cluster_metadata__descriptor},
+    {"google.bigtable.admin.v2.PartialUpdateClusterMetadata",
+     &google__bigtable__admin__v2__partial_update_cluster_metadata__descriptor},
+    {"google.bigtable.admin.v2.CreateClusterMetadata",
+     &google__bigtable__admin__v2__create_cluster_metadata__descriptor},
+    {"google.bigtable.admin.v2.UndeleteTableMetadata",
+     &google__bigtable__admin__v2__undelete_table_metadata__descriptor},
     {"google.rpc.PreconditionFailure", &google__rpc__precondition_failure__descriptor},
     {NULL, NULL},
 };
