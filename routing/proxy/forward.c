@@ -17,6 +17,7 @@
 #include "routing/proxy/forward.h"
 
 #include "base/assert.h"
+#include "base/namespace.h"
 #include "routing/proxy/refresh_all.h"
 #include "routing/proxy/reply.h"
 #include "routing/retry.h"
@@ -31,12 +32,13 @@ struct forward {
     struct at_front *front;
     const struct at_forward_method *fm;
     const struct at_route_method *method;
-    bool single;     /* by single-cluster routing: nowhere else to go */
+    bool single;     /* one cluster alone will do: nowhere else to go */
     bool idempotent; /* of this request, not only of its method */
-    uint32_t order[AT_MEMBERS_MAX];
+    struct at_front_pick order[AT_MEMBERS_MAX];
     uint32_t order_count;
     uint32_t next;                          /* index into order of the next target */
-    uint32_t target;                        /* the one being tried */
+    uint32_t target;                        /* slot of the one being tried */
+    bool first;                             /* it is the first of `order` */
     uint32_t round;                         /* times that all of `order` were tried */
     struct at_grpc_client_call *upstream;   /* NULL between attempts */
     struct at_alarm alarm;                  /* re-send or pause */
@@ -51,6 +53,14 @@ struct forward {
 };
 
 static bool choose(struct forward *f);
+static enum at_code
+choose_by_profile(struct forward *f, const struct at_request_head *head, struct at_error *reterr);
+static enum at_code choose_any(struct forward *f, struct at_error *reterr);
+static enum at_code
+choose_cluster(struct forward *f, const struct at_request_head *head, struct at_error *reterr);
+static void count_failed(struct forward *f);
+static void count_served(struct forward *f, const struct at_grpc_result *result);
+static void give_up(struct forward *f);
 static void attempt(struct forward *f);
 static void ring_resend(struct at_alarm *alarm);
 static void ring_pause(struct at_alarm *alarm);
@@ -71,14 +81,29 @@ static struct forward *of_alarm(struct at_alarm *alarm)
     return (struct forward *)(void *)((char *)alarm - offsetof(struct forward, alarm));
 }
 
-static struct at_front *front_of(const struct at_forward_method *fm, struct at_grpc_call *call)
+enum at_code at_forward_front(const struct at_fleet *fleet,
+                              const struct at_loop *loop,
+                              struct at_slice name,
+                              struct at_front **ret_front,
+                              struct at_error *reterr)
 {
-    struct at_loop *loop = at_grpc_call_loop(call);
-    for (uint32_t i = 0; i < fm->front_count; i++)
-        if (fm->fronts[i]->loop == loop)
-            return fm->fronts[i];
-    AT_ASSERT(!"every loop of the server has a front");
-    return NULL;
+    struct at_resource resource;
+    bool named = at_resource_parse(name, &resource);
+    *ret_front =
+        named ? at_fleet_find(fleet, loop, resource.instance) : at_fleet_primary(fleet, loop);
+    if (!*ret_front && named) {
+        struct at_front *primary = at_fleet_primary(fleet, loop);
+        *ret_front = primary && primary->instance->accept_any_instance ? primary : NULL;
+    }
+    if (*ret_front)
+        return AT_OK;
+    if (named)
+        return at_fail(reterr, AT_NOT_FOUND, "Instance %.*s not found",
+                       AT_SLICE_ARG(resource.instance));
+    return at_fail(reterr, AT_INVALID_ARGUMENT,
+                   "'%.*s' does not name anything of an instance: projects/<project>/instances/"
+                   "<instance>/... is expected",
+                   AT_SLICE_ARG(name));
 }
 
 void at_forward_request(struct at_grpc_call *call, void *ctx)
@@ -88,9 +113,9 @@ void at_forward_request(struct at_grpc_call *call, void *ctx)
     f->call = call;
     f->fm = fm;
     f->method = fm->method;
-    f->front = front_of(fm, call);
     if (!choose(f))
         return;
+    at_front_begin(f->front);
     if (f->method->mutations_field) {
         uint64_t wall_ns = at_clock_wall_ns(at_loop_clock(f->front->loop));
         f->write_micros_len = at_reply_decimal(wall_ns / 1000, f->write_micros);
@@ -105,35 +130,87 @@ static bool choose(struct forward *f)
 {
     struct at_error error;
     struct at_request_head head;
-    if (at_request_peek(f->method, at_grpc_call_request(f->call), &head, &error) != AT_OK) {
-        at_reply_error(f->call, &error);
-        return false;
-    }
-    const struct at_profile *profile = NULL;
-    const struct at_profile_table *profiles = &f->front->profiles;
-    f->idempotent = f->method->idempotent && !head.adds;
-    enum at_code code = AT_OK;
-    if (f->method->route == AT_ROUTE_PROFILE) {
-        profile = at_profile_table_find(profiles, head.app_profile_id);
-        if (!profiles->known)
-            code =
-                at_fail(&error, AT_UNAVAILABLE, "No cluster of the instance could be reached yet");
-        else if (!profile)
-            code = at_fail(&error, AT_NOT_FOUND, "App profile '%.*s' not found",
-                           AT_SLICE_ARG(head.app_profile_id));
-        else if (f->method->transaction)
-            code = at_profile_transactions(profile, &error);
-    }
-    if (code == AT_OK) {
-        f->single = profile && profile->routing == AT_ROUTING_SINGLE;
-        f->order_count = at_front_order(f->front, profile, head.row_key, f->order);
-        if (f->order_count == 0)
-            code = at_fail(&error, AT_FAILED_PRECONDITION,
-                           "The app profile routes to a cluster that the instance does not have");
-    }
+    enum at_code code = at_request_peek(f->method, at_grpc_call_request(f->call), &head, &error);
+    if (code == AT_OK)
+        code = at_forward_front(f->fm->fleet, at_grpc_call_loop(f->call), head.table_name,
+                                &f->front, &error);
+    if (code == AT_OK)
+        code = f->method->route == AT_ROUTE_PROFILE   ? choose_by_profile(f, &head, &error)
+               : f->method->route == AT_ROUTE_CLUSTER ? choose_cluster(f, &head, &error)
+                                                      : choose_any(f, &error);
     if (code != AT_OK)
         at_reply_error(f->call, &error);
     return code == AT_OK;
+}
+
+/* A profile of another instance that this one's clusters hold has its whole name for an id; such
+ * an instance has the home's default profile until it gets one of its own. */
+static const struct at_profile *find_profile(const struct at_front *front,
+                                             const struct at_request_head *head)
+{
+    const struct at_profile_table *profiles = &front->profiles;
+    struct at_slice id = head->app_profile_id.len > 0 ? head->app_profile_id : AT_LIT("default");
+    struct at_resource resource;
+    char kept[AT_KEPT_NAME_BYTES_MAX];
+    if (!front->instance->accept_any_instance || !at_resource_parse(head->table_name, &resource) ||
+        at_slice_eq(resource.instance, front->realm->name))
+        return at_profile_table_find(profiles, id);
+    size_t len = at_namespace_keep(resource.instance, AT_LIT("appProfiles"), id, kept);
+    const struct at_profile *own =
+        len > 0 ? at_profile_table_find(profiles, at_slice_make(kept, len)) : NULL;
+    if (own || !at_slice_eq_cstr(id, "default"))
+        return own;
+    return at_profile_table_find(profiles, id);
+}
+
+static enum at_code
+choose_by_profile(struct forward *f, const struct at_request_head *head, struct at_error *reterr)
+{
+    const struct at_profile_table *profiles = &f->front->profiles;
+    if (!profiles->known)
+        return at_fail(reterr, AT_UNAVAILABLE, "No cluster of the instance could be reached yet");
+    const struct at_profile *profile = find_profile(f->front, head);
+    if (!profile)
+        return at_fail(reterr, AT_NOT_FOUND, "App profile '%.*s' not found",
+                       AT_SLICE_ARG(head->app_profile_id));
+    if (f->method->transaction)
+        AT_TRY(at_profile_transactions(profile, reterr));
+    f->idempotent = f->method->idempotent && !head->adds;
+    f->single = profile->routing == AT_ROUTING_SINGLE;
+    f->order_count = at_front_order(f->front, profile, head->row_key, f->order);
+    if (f->order_count == 0)
+        return at_fail(reterr, AT_FAILED_PRECONDITION,
+                       "The app profile routes to a cluster that the instance does not have");
+    return AT_OK;
+}
+
+static enum at_code choose_any(struct forward *f, struct at_error *reterr)
+{
+    f->idempotent = f->method->idempotent;
+    f->order_count = at_front_order(f->front, NULL, (struct at_slice){0}, f->order);
+    if (f->order_count == 0)
+        return at_fail(reterr, AT_UNAVAILABLE, "The instance has no cluster that could be asked");
+    return AT_OK;
+}
+
+/* What names no cluster, or one that is not there, is any cluster's to refuse. */
+static enum at_code
+choose_cluster(struct forward *f, const struct at_request_head *head, struct at_error *reterr)
+{
+    struct at_resource resource;
+    if (!at_resource_parse(head->cluster_name, &resource) ||
+        !at_slice_eq(resource.instance, f->front->realm->name) ||
+        !at_front_find(f->front, resource.cluster, &f->order[0]))
+        return choose_any(f, reterr);
+    if (!f->front->targets[f->order[0].index].health.up)
+        return at_fail(
+            reterr, AT_UNAVAILABLE,
+            "Cluster %.*s is down, and only it can do this; `atoll start %.*s` starts it",
+            AT_SLICE_ARG(resource.cluster), AT_SLICE_ARG(resource.cluster));
+    f->idempotent = f->method->idempotent;
+    f->single = true;
+    f->order_count = 1;
+    return AT_OK;
 }
 
 static struct at_grpc_metadata begin_within(struct forward *f, uint64_t span_ns)
@@ -145,10 +222,18 @@ static struct at_grpc_metadata begin_within(struct forward *f, uint64_t span_ns)
 
 static void attempt(struct forward *f)
 {
-    AT_ASSERT(f->next < f->order_count);
     AT_ASSERT(!f->upstream);
     struct at_front *front = f->front;
-    f->target = f->order[f->next++];
+    struct at_grpc_channel *channel = NULL;
+    while (!channel && f->next < f->order_count) {
+        f->first = f->next == 0;
+        f->target = f->order[f->next].index;
+        channel = at_front_use(front, f->order[f->next++]);
+    }
+    if (!channel) {
+        give_up(f);
+        return;
+    }
     uint64_t now_ns = at_loop_now_ns(front->loop);
     uint64_t deadline_ns = at_grpc_call_deadline_ns(f->call);
     uint64_t resend_ns = at_retry_resend_at_ns(now_ns, deadline_ns, f->idempotent,
@@ -174,11 +259,35 @@ static void attempt(struct forward *f)
     };
     f->headers = NULL;
     f->header_count = 0;
-    f->upstream = at_grpc_client_start(front->targets[f->target].channel, &request);
+    f->upstream = at_grpc_client_start(channel, &request);
     if (resend_ns != UINT64_MAX) {
         f->alarm.ring = ring_resend;
         at_alarms_set(&front->alarms, &f->alarm, resend_ns);
     }
+}
+
+/* Every cluster that was picked has left the instance since. */
+static void give_up(struct forward *f)
+{
+    struct at_error error;
+    (void)at_fail(&error, AT_UNAVAILABLE, "The cluster has just been removed from the instance");
+    at_front_end(f->front);
+    at_reply_error(f->call, &error);
+}
+
+/* Ends the attempt; the answer is not waited for any more. */
+static void drop_upstream(struct forward *f)
+{
+    at_grpc_client_cancel(f->upstream);
+    f->upstream = NULL;
+    at_front_unuse(f->front, f->target);
+}
+
+static void count_failed(struct forward *f)
+{
+    struct at_board_target *shown = f->front->targets[f->target].shown;
+    if (shown)
+        atomic_fetch_add_explicit(&shown->failed, 1, memory_order_relaxed);
 }
 
 /* Half of the time left has passed without an answer byte: try the next one. */
@@ -187,9 +296,8 @@ static void ring_resend(struct at_alarm *alarm)
     struct forward *f = of_alarm(alarm);
     if (f->forwarded || !f->upstream || f->next >= f->order_count)
         return;
-    at_grpc_client_cancel(f->upstream);
-    f->upstream = NULL;
-    atomic_fetch_add_explicit(&f->fm->board->targets[f->target].failed, 1, memory_order_relaxed);
+    count_failed(f);
+    drop_upstream(f);
     attempt(f);
 }
 
@@ -224,8 +332,8 @@ static void on_framed(void *ctx, struct at_slice bytes)
      */
     if (at_grpc_call_send_framed(f->call, bytes) != AT_OK) {
         struct at_error error;
-        at_grpc_client_cancel(f->upstream);
-        f->upstream = NULL;
+        drop_upstream(f);
+        at_front_end(f->front);
         (void)at_fail(&error, AT_RESOURCE_EXHAUSTED, "Too much of the answer is waiting");
         at_grpc_call_fail(f->call, &error);
         return;
@@ -268,8 +376,10 @@ static void on_done(void *ctx, const struct at_grpc_result *result)
     if (retry == AT_RETRY_SAME && now_ns + pause_ns >= at_grpc_call_deadline_ns(f->call))
         retry = AT_RETRY_NO;
     if (retry != AT_RETRY_NO)
-        atomic_fetch_add_explicit(&f->fm->board->targets[f->target].failed, 1,
-                                  memory_order_relaxed);
+        count_failed(f);
+    else
+        count_served(f, result);
+    at_front_unuse(front, f->target);
     if (retry == AT_RETRY_ELSEWHERE) {
         attempt(f);
     } else if (retry == AT_RETRY_SAME) {
@@ -281,6 +391,16 @@ static void on_done(void *ctx, const struct at_grpc_result *result)
     }
 }
 
+static void count_served(struct forward *f, const struct at_grpc_result *result)
+{
+    struct at_board_target *shown = f->front->targets[f->target].shown;
+    if (!result->from_peer || !shown)
+        return;
+    atomic_fetch_add_explicit(&shown->served, 1, memory_order_relaxed);
+    if (!f->first)
+        atomic_fetch_add_explicit(&f->front->board->failovers, 1, memory_order_relaxed);
+}
+
 static void on_cancel(struct at_grpc_call *call, void *ctx)
 {
     struct forward *f = ctx;
@@ -290,33 +410,27 @@ static void on_cancel(struct at_grpc_call *call, void *ctx)
     }
     at_alarms_clear(&f->front->alarms, &f->alarm);
     if (f->upstream)
-        at_grpc_client_cancel(f->upstream);
-    f->upstream = NULL;
+        drop_upstream(f);
+    at_front_end(f->front);
     at_grpc_call_finish(call, AT_CANCELLED, (struct at_slice){0}, (struct at_slice){0});
 }
 
 static void finish(struct forward *f, const struct at_grpc_result *result)
 {
-    struct at_board *board = f->fm->board;
-    if (result->from_peer) {
-        atomic_fetch_add_explicit(&board->targets[f->target].served, 1, memory_order_relaxed);
-        if (f->target != f->order[0])
-            atomic_fetch_add_explicit(&board->failovers, 1, memory_order_relaxed);
-    }
     if (!f->forwarded)
         at_reply_headers(f->call, f->headers, f->header_count);
-    if (f->method->changes_profiles && result->code == AT_OK)
+    if (f->method->changes_profiles && result->code == AT_OK) {
         finish_changed(f);
-    else
-        at_reply_result(f->call, result);
+        return;
+    }
+    at_front_end(f->front);
+    at_reply_result(f->call, result);
 }
 
 static void finish_changed(struct forward *f)
 {
     const struct at_refresh_plan plan = {.home = f->front,
-                                         .fronts = f->fm->fronts,
-                                         .front_count = f->fm->front_count,
-                                         .target = f->target};
+                                         .cluster = f->front->targets[f->target].id};
     f->refresh = at_refresh_all_start(&plan, on_refreshed, f);
 }
 
@@ -325,5 +439,6 @@ static void on_refreshed(void *ctx)
 {
     struct forward *f = ctx;
     f->refresh = NULL;
+    at_front_end(f->front);
     at_grpc_call_finish(f->call, AT_OK, (struct at_slice){0}, (struct at_slice){0});
 }

@@ -1,6 +1,6 @@
 /* http.c: two pages, and the administration API below /v2/ (http_rest.c). GET /healthz answers 200
- * "ok" while the router serves, else 503; GET /status is the board as JSON. Everything else is 404,
- * methods but GET and HEAD 405. */
+ * "ok" while the router serves, else 503; GET /status is the boards as JSON. Everything else is
+ * 404, methods but GET and HEAD 405. */
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void on_completed(void *ctx,
     at_http_rest_completed(state);
 }
 
-enum at_code at_http_start(struct at_board *board,
+enum at_code at_http_start(struct at_fleet *fleet,
                            uint16_t port,
                            struct at_http **ret_http,
                            struct at_error *reterr)
@@ -39,8 +39,8 @@ enum at_code at_http_start(struct at_board *board,
     struct at_http *http = AT_NEW(struct at_http);
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    http->board = board;
-    enum at_code code = at_rest_start(board->grpc_port, &http->rest, reterr);
+    http->fleet = fleet;
+    enum at_code code = at_rest_start(fleet->grpc_port, &http->rest, reterr);
     if (code != AT_OK) {
         at_free(http);
         return code;
@@ -116,7 +116,7 @@ static enum MHD_Result on_request(void *ctx,
         return at_http_answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain",
                               AT_LIT("GET only\n"));
     if (strcmp(url, "/healthz") == 0) {
-        bool serving = atomic_load(&http->board->serving);
+        bool serving = atomic_load(&http->fleet->serving);
         return at_http_answer(connection, serving ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
                               "text/plain", serving ? AT_LIT("ok\n") : AT_LIT("not serving\n"));
     }
@@ -125,7 +125,7 @@ static enum MHD_Result on_request(void *ctx,
                               AT_LIT("here are /healthz, /status and /v2/...\n"));
     AT_CLEANUP(at_buf_deinit) struct at_buf body;
     at_buf_init(&body, AT_MIB);
-    if (at_status_json(http->board, &body) != AT_OK)
+    if (at_status_json(http->fleet, &body) != AT_OK)
         return at_http_answer(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "text/plain",
                               AT_LIT("error\n"));
     return at_http_answer(connection, MHD_HTTP_OK, "application/json", at_buf_slice(&body));

@@ -9,7 +9,7 @@
 
 struct at_http {
     struct MHD_Daemon *daemon;
-    struct at_board *board;
+    struct at_fleet *fleet;
     struct at_rest *rest;
 };
 

@@ -17,6 +17,8 @@ struct at_refresh_all {
     _Atomic uint32_t left;
     void (*done)(void *ctx); /* NULL once forgotten; home loop only */
     void *ctx;
+    char cluster[AT_BOARD_NAME_BYTES];
+    size_t cluster_len;
     struct part parts[];
 };
 
@@ -27,19 +29,23 @@ static void run_finished(struct at_task *task);
 struct at_refresh_all *
 at_refresh_all_start(const struct at_refresh_plan *plan, void (*done)(void *ctx), void *ctx)
 {
-    AT_ASSERT(plan->front_count > 0);
-    struct at_refresh_all *all = at_alloc(sizeof(*all) + plan->front_count * sizeof(struct part));
+    uint32_t count = plan->home->peer_count;
+    AT_ASSERT(count > 0);
+    AT_ASSERT(plan->cluster.len <= AT_BOARD_NAME_BYTES);
+    struct at_refresh_all *all = at_alloc(sizeof(*all) + count * sizeof(struct part));
+    if (plan->cluster.len > 0)
+        memcpy(all->cluster, plan->cluster.data, plan->cluster.len);
+    all->cluster_len = plan->cluster.len;
     all->finished.run = run_finished;
     all->home = plan->home;
     all->done = done;
     all->ctx = ctx;
-    atomic_init(&all->left, plan->front_count);
-    for (uint32_t i = 0; i < plan->front_count; i++) {
+    atomic_init(&all->left, count);
+    for (uint32_t i = 0; i < count; i++) {
         struct part *part = &all->parts[i];
         part->all = all;
-        part->front = plan->fronts[i];
+        part->front = plan->home->peers[i];
         part->task.run = run_part;
-        part->refresh.target = plan->target;
         part->refresh.done = part_done;
         at_loop_post(part->front->loop, &part->task);
     }
@@ -54,7 +60,12 @@ void at_refresh_all_forget(struct at_refresh_all *all)
 static void run_part(struct at_task *task)
 {
     struct part *part = (struct part *)task; /* its first member */
-    at_front_refresh(part->front, &part->refresh);
+    struct at_refresh_all *all = part->all;
+    struct at_slice cluster = at_slice_make(all->cluster, all->cluster_len);
+    if (!at_front_find(part->front, cluster, &part->refresh.target))
+        part_done(&part->refresh);
+    else
+        at_front_refresh(part->front, &part->refresh);
 }
 
 static void part_done(struct at_refresh *refresh)

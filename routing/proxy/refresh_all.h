@@ -1,4 +1,5 @@
-/* refresh_all.h: waits until every loop of a router knows the newest app profiles. ADAPTER.
+/* refresh_all.h: waits until every loop of a router knows the newest app profiles and members.
+ * ADAPTER.
  *
  * A client that changed a profile and got its answer must find the change in force, on whatever
  * connection (so: loop) its next request comes. */
@@ -10,10 +11,8 @@
 struct at_refresh_all;
 
 struct at_refresh_plan {
-    struct at_front *home;          /* where `done` runs */
-    struct at_front *const *fronts; /* all of them, home too */
-    uint32_t front_count;
-    uint32_t target; /* the cluster that made the change: it knows */
+    struct at_front *home;   /* where `done` runs; its peers are asked too */
+    struct at_slice cluster; /* the one that made the change: it knows. Copied */
 };
 
 /* at_refresh_all_start asks the target once more on every loop, then runs `done`. A target that

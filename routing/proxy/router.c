@@ -23,15 +23,14 @@
 #define DRAIN_MS 5000
 #define READY_POLL_MS 10
 #define PATIENCE_MS 2000
-#define LOOPS_MAX 16
-#define METHODS_MAX 64
+#define LOOPS_MAX AT_FLEET_LOOPS_MAX
+#define METHODS_MAX 128
 
 struct at_router {
     const struct at_router_config *config;
     struct at_clock clock;
-    struct at_board board;
+    struct at_fleet fleet;
     struct at_loop *loops[LOOPS_MAX];
-    struct at_front *fronts[LOOPS_MAX];
     uint32_t loop_count;
     struct at_forward_method forwards[METHODS_MAX];
     struct at_grpc_method methods[METHODS_MAX];
@@ -46,7 +45,7 @@ struct at_router {
     bool failed; /* the run file could not be written */
 };
 
-static enum at_code open_fronts(struct at_router *r, struct at_error *reterr);
+static enum at_code open_fleet(struct at_router *r, struct at_error *reterr);
 static void fill_methods(struct at_router *r);
 static enum at_code listen_all(struct at_router *r, struct at_error *reterr);
 static void on_ready_timer(uv_timer_t *timer);
@@ -62,12 +61,10 @@ int at_router_main(const struct at_router_config *config)
     struct at_router *r = AT_NEW(struct at_router);
     r->config = config;
     r->clock = at_clock_system();
-    at_board_init(&r->board, config->instance);
     enum at_code code = run(r, &error);
     if (code != AT_OK)
         (void)fprintf(stderr, "atoll router: %s: %s\n", at_code_name(code), error.msg);
     shut_down(r);
-    at_board_deinit(&r->board);
     bool ok = code == AT_OK && !r->failed;
     at_free(r);
     return ok ? 0 : 1;
@@ -81,7 +78,7 @@ static enum at_code run(struct at_router *r, struct at_error *reterr)
         if (r->config->instance->clusters[i].grpc_port == 0)
             return at_fail(reterr, AT_FAILED_PRECONDITION,
                            "the instance file is not resolved; it is what `atoll up` writes");
-    AT_TRY(open_fronts(r, reterr));
+    AT_TRY(open_fleet(r, reterr));
     fill_methods(r);
     AT_TRY(listen_all(r, reterr));
     for (uint32_t i = 1; i < r->loop_count; i++)
@@ -90,25 +87,19 @@ static enum at_code run(struct at_router *r, struct at_error *reterr)
     return AT_OK;
 }
 
-static enum at_code open_fronts(struct at_router *r, struct at_error *reterr)
+static enum at_code open_fleet(struct at_router *r, struct at_error *reterr)
 {
-    for (uint32_t i = 0; i < r->loop_count; i++) {
+    for (uint32_t i = 0; i < r->loop_count; i++)
         r->loops[i] = at_loop_new(r->clock);
-        struct at_front *front = AT_NEW(struct at_front);
-        front->loop = r->loops[i];
-        front->instance = r->config->instance;
-        front->board = &r->board;
-        front->leader = i == 0;
-        r->fronts[i] = front;
-        AT_TRY(at_front_open(front, reterr));
-    }
-    return AT_OK;
+    at_fleet_init(&r->fleet, r->loops, r->loop_count);
+    return at_fleet_add(&r->fleet, r->config->instance, NULL, true, (struct at_fleet_done){0},
+                        reterr);
 }
 
 static bool is_serving(void *ctx)
 {
-    struct at_board *board = ctx;
-    return atomic_load(&board->serving);
+    struct at_fleet *fleet = ctx;
+    return atomic_load(&fleet->serving);
 }
 
 static void fill_methods(struct at_router *r)
@@ -120,16 +111,13 @@ static void fill_methods(struct at_router *r)
     const struct at_route_method *routes = at_route_methods(&count);
     AT_ASSERT(count + 1 + AT_GRPC_HEALTH_METHODS + AT_GRPC_REFLECTION_METHODS <= METHODS_MAX);
     for (uint32_t i = 0; i < count; i++) {
-        r->forwards[i] = (struct at_forward_method){.method = &routes[i],
-                                                    .fronts = r->fronts,
-                                                    .front_count = r->loop_count,
-                                                    .board = &r->board};
+        r->forwards[i] = (struct at_forward_method){.method = &routes[i], .fleet = &r->fleet};
         r->methods[i] = (struct at_grpc_method){
             .path = routes[i].path, .on_request = at_forward_request, .ctx = &r->forwards[i]};
     }
-    at_status_method(&r->board, &r->methods[count++]);
+    at_status_method(&r->fleet, &r->methods[count++]);
     r->health = (struct at_grpc_health){.serving = is_serving,
-                                        .ctx = &r->board,
+                                        .ctx = &r->fleet,
                                         .services = SERVICES,
                                         .service_count = sizeof(SERVICES) / sizeof(SERVICES[0])};
     at_grpc_health_methods(&r->health, &r->methods[count]);
@@ -154,9 +142,9 @@ static enum at_code listen_all(struct at_router *r, struct at_error *reterr)
         .stream_count = AT_GRPC_REFLECTION_METHODS,
     };
     AT_TRY(at_grpc_server_open(&server, &r->server, reterr));
-    r->board.grpc_port = at_grpc_server_port(r->server);
-    AT_TRY(at_http_start(&r->board, instance->http_port, &r->http, reterr));
-    r->board.http_port = at_http_port(r->http);
+    r->fleet.grpc_port = at_grpc_server_port(r->server);
+    AT_TRY(at_http_start(&r->fleet, instance->http_port, &r->http, reterr));
+    r->fleet.http_port = at_http_port(r->http);
     uv_loop_t *uv = at_loop_uv(r->loops[0]);
     const int numbers[] = {SIGTERM, SIGINT};
     for (int i = 0; i < 2; i++) {
@@ -170,22 +158,31 @@ static enum at_code listen_all(struct at_router *r, struct at_error *reterr)
     return AT_OK;
 }
 
-/* Until every loop knows profiles and all clusters are up; after PATIENCE_MS one that is up will
- * do. */
+/* Does every loop know the profiles, and are all clusters up? When patience is over, one that is
+ * up will do, and instances beside the router's own are waited for no longer. */
+static bool is_ready(struct at_router *r, struct at_realm *realm, bool patient)
+{
+    struct at_board_view views[AT_BOARD_TARGETS_MAX];
+    uint32_t up = 0, count = at_board_views(&realm->board, views);
+    for (uint32_t i = 0; i < count; i++)
+        up += views[i].up;
+    if (!patient && !realm->primary)
+        return true;
+    bool enough = (up == count && count > 0) || (up > 0 && !patient);
+    return enough && atomic_load(&realm->board.informed) >= r->loop_count;
+}
+
 static void on_ready_timer(uv_timer_t *timer)
 {
     struct at_router *r = timer->data;
-    uint32_t up = 0;
-    for (uint32_t i = 0; i < r->board.target_count; i++)
-        up += atomic_load(&r->board.targets[i].up);
     r->polls++;
     bool patient = r->polls * READY_POLL_MS < PATIENCE_MS;
-    bool enough = up == r->board.target_count || (up > 0 && !patient);
-    if (!enough || atomic_load(&r->board.informed) < r->loop_count)
-        return;
+    for (struct at_realm *realm = r->fleet.realms; realm; realm = realm->next)
+        if (!is_ready(r, realm, patient))
+            return;
     (void)uv_timer_stop(timer);
-    atomic_store(&r->board.serving, true);
-    struct at_runfile_port ports[] = {{"grpc", r->board.grpc_port}, {"http", r->board.http_port}};
+    atomic_store(&r->fleet.serving, true);
+    struct at_runfile_port ports[] = {{"grpc", r->fleet.grpc_port}, {"http", r->fleet.http_port}};
     struct at_error error;
     if (at_runfile_write(r->config->run_file, ports, 2, &error) != AT_OK) {
         at_log(AT_LOG_ERROR, "run file not written", AT_KV_STR("error", error.msg));
@@ -193,8 +190,8 @@ static void on_ready_timer(uv_timer_t *timer)
         begin_drain(r);
         return;
     }
-    at_log(AT_LOG_INFO, "serving", AT_KV_U64("grpc_port", r->board.grpc_port),
-           AT_KV_U64("http_port", r->board.http_port));
+    at_log(AT_LOG_INFO, "serving", AT_KV_U64("grpc_port", r->fleet.grpc_port),
+           AT_KV_U64("http_port", r->fleet.http_port));
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -208,7 +205,7 @@ static void begin_drain(struct at_router *r)
     if (uv_is_closing((uv_handle_t *)&r->ready_timer))
         return; /* draining already; it is bounded */
     uv_close((uv_handle_t *)&r->ready_timer, NULL);
-    atomic_store(&r->board.serving, false);
+    atomic_store(&r->fleet.serving, false);
     at_grpc_server_drain(r->server, DRAIN_MS, on_drained, r);
 }
 
@@ -217,6 +214,14 @@ static void on_drained(void *ctx)
     struct at_router *r = ctx;
     for (uint32_t i = 0; i < r->loop_count; i++)
         at_loop_stop(r->loops[i]);
+}
+
+/* Twice: what runs on one loop may post to another. */
+static void settle_all(struct at_router *r)
+{
+    for (uint32_t i = 0; i < 2 * r->loop_count; i++)
+        if (r->loops[i % r->loop_count])
+            at_loop_settle(r->loops[i % r->loop_count]);
 }
 
 /* Also after a start that failed half way. */
@@ -235,17 +240,13 @@ static void shut_down(struct at_router *r)
         if (handles[i]->data && !uv_is_closing(handles[i]))
             uv_close(handles[i], NULL);
     at_grpc_server_close(&r->server); /* before the fronts: calls that are left give up there */
-    /* A closed front may still be told of a refresh; what that posts belongs to another loop. */
+    settle_all(r);
+    if (r->fleet.lanes)
+        at_fleet_close(&r->fleet);
+    settle_all(r);
+    at_fleet_deinit(&r->fleet);
     for (uint32_t i = 0; i < r->loop_count; i++)
-        if (r->fronts[i])
-            at_front_close(r->fronts[i]);
-    for (uint32_t i = 0; i < 2 * r->loop_count; i++)
-        if (r->loops[i % r->loop_count])
-            at_loop_settle(r->loops[i % r->loop_count]);
-    for (uint32_t i = 0; i < r->loop_count; i++) {
-        at_free(r->fronts[i]);
         if (r->loops[i])
             at_loop_free(&r->loops[i]);
-    }
     at_log(AT_LOG_INFO, "stopped");
 }

@@ -75,7 +75,8 @@ int main(int argc, char **argv)
     (void)fflush(stdout);
     struct at_cluster_config cluster = {
         .id = "c1", .zone = "z1", .host = "127.0.0.1", .grpc_port = at_grpc_server_port(server)};
-    struct at_instance_config instance = {.instance = "bench",
+    struct at_instance_config instance = {.project = "p",
+                                          .instance = "bench",
                                           .clusters = &cluster,
                                           .cluster_count = 1,
                                           .router_zone = "z1",

@@ -17,7 +17,7 @@
 #include "wire/grpc_server_impl.h"
 #include "wire/proto_alloc.h"
 
-#define FAKE_METHODS_MAX 64
+#define FAKE_METHODS_MAX 128
 #define FAKE_LOW_BYTES ((size_t)256 * 1024)
 #define FAKE_SERVED_BY "x-goog-ext-425905942-bin"
 
@@ -39,6 +39,13 @@ struct fake_profile {
     const char *group[4]; /* any: its clusters, NULL-ended */
     bool transactional;
     bool affinity;
+};
+
+struct fake_member {
+    const char *id;
+    const char *zone;
+    uint16_t port;
+    uint32_t member;
 };
 
 /* What a cluster got last. */
@@ -75,6 +82,9 @@ struct fake_cluster {
     const struct fake_profile *profiles;
     uint32_t profile_count;
     uint64_t version;
+    const struct fake_member *members; /* the cluster list it tells; NULL: none */
+    uint32_t member_count;
+    uint64_t members_version;
     struct fake_record latest;
 };
 
@@ -88,6 +98,37 @@ static inline void fake_set_profiles(struct fake_cluster *f,
     f->profile_count = count;
     f->version = version;
     (void)pthread_mutex_unlock(&f->lock);
+}
+
+static inline void fake_set_members(struct fake_cluster *f,
+                                    const struct fake_member *members,
+                                    uint32_t count,
+                                    uint64_t version)
+{
+    (void)pthread_mutex_lock(&f->lock);
+    f->members = members;
+    f->member_count = count;
+    f->members_version = version;
+    (void)pthread_mutex_unlock(&f->lock);
+}
+
+/* Under the lock. */
+static inline void fake_pack_members(struct fake_cluster *f,
+                                     struct at_arena *arena,
+                                     Atoll__V1__HeartbeatResponse *beat)
+{
+    beat->clusters = AT_ARENA_ARRAY(arena, Atoll__V1__ClusterAddress *, f->member_count + 1);
+    for (uint32_t i = 0; i < f->member_count; i++) {
+        Atoll__V1__ClusterAddress *a = AT_ARENA_NEW(arena, Atoll__V1__ClusterAddress);
+        atoll__v1__cluster_address__init(a);
+        a->cluster_id = at_arena_printf(arena, "%s", f->members[i].id);
+        a->zone = at_arena_printf(arena, "%s", f->members[i].zone);
+        a->host = at_arena_printf(arena, "127.0.0.1");
+        a->grpc_port = f->members[i].port;
+        a->member_id = f->members[i].member;
+        beat->clusters[i] = a;
+    }
+    beat->n_clusters = f->member_count;
 }
 
 static inline void fake_pack_profile(const struct fake_profile *p,
@@ -130,7 +171,7 @@ static inline void fake_pack_profile(const struct fake_profile *p,
 }
 
 static inline void fake_pack_heartbeat(struct fake_cluster *f,
-                                       uint64_t known,
+                                       const Atoll__V1__HeartbeatRequest *request,
                                        struct at_arena *arena,
                                        struct at_buf *out)
 {
@@ -143,7 +184,7 @@ static inline void fake_pack_heartbeat(struct fake_cluster *f,
     beat.alone = atomic_load(&f->alone);
     (void)pthread_mutex_lock(&f->lock);
     beat.catalog_version = f->version;
-    if (known != f->version) {
+    if (request->known_catalog_version != f->version) {
         beat.profiles =
             AT_ARENA_ARRAY(arena, Google__Bigtable__Admin__V2__AppProfile *, f->profile_count + 1);
         for (uint32_t i = 0; i < f->profile_count; i++) {
@@ -152,6 +193,9 @@ static inline void fake_pack_heartbeat(struct fake_cluster *f,
         }
         beat.n_profiles = f->profile_count;
     }
+    beat.clusters_version = f->members_version;
+    if (request->known_clusters_version != f->members_version)
+        fake_pack_members(f, arena, &beat);
     (void)pthread_mutex_unlock(&f->lock);
     assert_int_equal(at_proto_pack(out, &beat.base), AT_OK);
 }
@@ -186,7 +230,7 @@ static inline void fake_on_heartbeat(struct at_grpc_call *call, void *ctx)
     Atoll__V1__HeartbeatRequest *request = at_proto_unpack(
         arena, &atoll__v1__heartbeat_request__descriptor, at_grpc_call_request(call));
     assert_non_null(request);
-    fake_pack_heartbeat(f, request->known_catalog_version, arena, at_grpc_call_begin(call));
+    fake_pack_heartbeat(f, request, arena, at_grpc_call_begin(call));
     at_grpc_call_commit(call);
     at_grpc_call_finish(call, AT_OK, (struct at_slice){0}, (struct at_slice){0});
 }

@@ -88,6 +88,33 @@ static void transactions_are_never_idempotent(void **state)
     assert_true(method("ReadModifyWriteRow")->transaction);
 }
 
+static void names_are_found_wherever_they_stand(void **state)
+{
+    (void)state;
+    /* app_profile=1 {name=1 "n"}; authorized_view_name=9; backup=3 */
+    assert_true(
+        at_slice_eq_cstr(peek("UpdateAppProfile", AT_LIT("\x0a\x03\x0a\x01n")).table_name, "n"));
+    assert_true(at_slice_eq_cstr(peek("ReadRows", AT_LIT("\x4a\x01v")).table_name, "v"));
+    assert_true(at_slice_eq_cstr(peek("ReadRows", AT_LIT("\x5a\x01m\x0a\x01t")).table_name, "t"));
+    struct at_request_head h = peek("RestoreTable", AT_LIT("\x0a\x01i\x1a\x01"
+                                                           "b"));
+    assert_true(at_slice_eq_cstr(h.table_name, "i"));
+    assert_true(at_slice_eq_cstr(h.cluster_name, "b"));
+    assert_true(at_slice_eq_cstr(peek("DeleteBackup", AT_LIT("\x0a\x01n")).cluster_name, "n"));
+    assert_int_equal(peek("GetTable", AT_LIT("\x0a\x01n")).cluster_name.len, 0);
+    struct at_request_head bad;
+    assert_int_equal(at_request_peek(method("UpdateTable"), AT_LIT("\x0a\x02\x0a\x05"), &bad, NULL),
+                     AT_INVALID_ARGUMENT);
+}
+
+static void every_rpc_of_the_public_services_is_there(void **state)
+{
+    (void)state;
+    uint32_t count;
+    (void)at_route_methods(&count);
+    assert_int_equal(count, 11 + 35 + 31 + 5);
+}
+
 static void every_path_stands_once(void **state)
 {
     (void)state;
@@ -104,7 +131,7 @@ static void admin_calls_go_to_any_cluster_and_only_questions_twice(void **state)
     static const char *const CHANGES[] = {"CreateTable", "UpdateTable", "DeleteTable",
                                           "ModifyColumnFamilies", "UpdateAppProfile"};
     static const char *const QUESTIONS[] = {"GetTable",      "ListTables",  "GetInstance",
-                                            "ListInstances", "GetCluster",  "ListClusters",
+                                            "ListBackups",   "GetCluster",  "ListClusters",
                                             "GetAppProfile", "GetOperation"};
     for (size_t i = 0; i < sizeof(CHANGES) / sizeof(CHANGES[0]); i++) {
         assert_int_equal(method(CHANGES[i])->route, AT_ROUTE_ADMIN);
@@ -126,6 +153,8 @@ int main(void)
         cmocka_unit_test(malformed_bytes_are_refused),
         cmocka_unit_test(transactions_are_never_idempotent),
         cmocka_unit_test(every_path_stands_once),
+        cmocka_unit_test(names_are_found_wherever_they_stand),
+        cmocka_unit_test(every_rpc_of_the_public_services_is_there),
         cmocka_unit_test(admin_calls_go_to_any_cluster_and_only_questions_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 #define R_CLUSTERS 3
 #define R_LOOPS 2
-#define R_METHODS_MAX 64
+#define R_METHODS_MAX 128
 #define R_DATA "/google.bigtable.v2.Bigtable/"
 #define R_INSTANCES "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
 
@@ -35,9 +35,11 @@ struct router_fixture {
     struct fake_cluster fakes[R_CLUSTERS];
     struct at_cluster_config clusters[R_CLUSTERS];
     struct at_instance_config instance;
-    struct at_board board;
     struct at_loop *loops[R_LOOPS];
-    struct at_front *fronts[R_LOOPS];
+    struct at_fleet fleet;
+    struct at_realm *realm; /* of `instance` */
+    struct at_board *board;
+    struct at_front **fronts;
     struct at_forward_method forwards[R_METHODS_MAX];
     struct at_grpc_method methods[R_METHODS_MAX];
     struct at_grpc_server *server;
@@ -172,7 +174,8 @@ static inline void r_init_clusters(struct router_fixture *r)
     static const char *const ZONES[R_CLUSTERS] = {"z1", "z2", "z3"};
     static struct at_latency_config latencies[] = {{"z1", "z2", 10}, {"z3", "z1", 30}};
     memset(r, 0, sizeof(*r));
-    r->instance = (struct at_instance_config){.instance = "drill",
+    r->instance = (struct at_instance_config){.project = "p",
+                                              .instance = "drill",
                                               .clusters = r->clusters,
                                               .cluster_count = R_CLUSTERS,
                                               .router_zone = "z1",
@@ -198,16 +201,15 @@ static inline void r_deinit_clusters(struct router_fixture *r)
 static inline void r_open_fronts(struct router_fixture *r)
 {
     struct at_error error;
-    at_board_init(&r->board, &r->instance);
-    for (uint32_t i = 0; i < R_LOOPS; i++) {
+    for (uint32_t i = 0; i < R_LOOPS; i++)
         r->loops[i] = at_loop_new(at_clock_system());
-        r->fronts[i] = AT_NEW(struct at_front);
-        r->fronts[i]->loop = r->loops[i];
-        r->fronts[i]->instance = &r->instance;
-        r->fronts[i]->board = &r->board;
-        r->fronts[i]->leader = i == 0;
-        assert_int_equal(at_front_open(r->fronts[i], &error), AT_OK);
-    }
+    at_fleet_init(&r->fleet, r->loops, R_LOOPS);
+    assert_int_equal(
+        at_fleet_add(&r->fleet, &r->instance, NULL, true, (struct at_fleet_done){0}, &error),
+        AT_OK);
+    r->realm = r->fleet.realms;
+    r->board = &r->realm->board;
+    r->fronts = r->realm->fronts;
 }
 
 static inline void r_start_loops(struct router_fixture *r)
@@ -220,9 +222,9 @@ static inline void r_start_loops(struct router_fixture *r)
 static inline bool r_all_up(struct router_fixture *r)
 {
     for (uint32_t i = 0; i < R_CLUSTERS; i++)
-        if (!atomic_load(&r->board.targets[i].up))
+        if (!atomic_load(&r->board->targets[i].up))
             return false;
-    return atomic_load(&r->board.informed) == R_LOOPS;
+    return atomic_load(&r->board->informed) == R_LOOPS;
 }
 
 static inline void r_stop_loops(struct router_fixture *r)
@@ -233,21 +235,24 @@ static inline void r_stop_loops(struct router_fixture *r)
         at_loop_join(r->loops[i]);
 }
 
-static inline void r_close_fronts(struct router_fixture *r)
+static inline void r_settle(struct router_fixture *r)
 {
-    for (uint32_t i = 0; i < R_LOOPS; i++)
-        at_front_close(r->fronts[i]);
     for (uint32_t i = 0; i < 2 * R_LOOPS; i++)
         at_loop_settle(r->loops[i % R_LOOPS]);
 }
 
+static inline void r_close_fronts(struct router_fixture *r)
+{
+    r_settle(r);
+    at_fleet_close(&r->fleet);
+    r_settle(r);
+}
+
 static inline void r_free_fronts(struct router_fixture *r)
 {
-    for (uint32_t i = 0; i < R_LOOPS; i++) {
-        at_free(r->fronts[i]);
+    at_fleet_deinit(&r->fleet);
+    for (uint32_t i = 0; i < R_LOOPS; i++)
         at_loop_free(&r->loops[i]);
-    }
-    at_board_deinit(&r->board);
 }
 
 /* r_serve makes a server of `methods` alone, on loops[0], with a client. */
@@ -286,8 +291,7 @@ static inline void r_up(struct router_fixture *r)
     r_init_clusters(r);
     r_open_fronts(r);
     for (uint32_t i = 0; i < count; i++) {
-        r->forwards[i] = (struct at_forward_method){
-            .method = &routes[i], .fronts = r->fronts, .front_count = R_LOOPS, .board = &r->board};
+        r->forwards[i] = (struct at_forward_method){.method = &routes[i], .fleet = &r->fleet};
         r->methods[i] =
             (struct at_grpc_method){routes[i].path, at_forward_request, &r->forwards[i]};
     }

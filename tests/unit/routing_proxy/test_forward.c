@@ -119,8 +119,8 @@ static void bytes_go_through_untouched_both_ways(void **state)
     assert_int_equal(got.message_count, 1);
     assert_timing();
     assert_false(got.private_seen);
-    assert_int_equal(atomic_load(&r.board.targets[0].served), 1);
-    assert_int_equal(atomic_load(&r.board.failovers), 0);
+    assert_int_equal(atomic_load(&r.board->targets[0].served), 1);
+    assert_int_equal(atomic_load(&r.board->failovers), 0);
 }
 
 static void the_router_supplies_the_time_of_writes_itself(void **state)
@@ -233,9 +233,9 @@ static void unavailable_from_a_cluster_sends_the_same_elsewhere(void **state)
     assert_true(at_slice_eq(at_slice_make(c2->request, c2->request_len), request));
     assert_string_equal(record_of(0)->write_micros, record_of(1)->write_micros);
     assert_string_not_equal(record_of(0)->write_micros, "");
-    assert_int_equal(atomic_load(&r.board.failovers), 1);
-    assert_int_equal(atomic_load(&r.board.targets[0].failed), 1);
-    assert_int_equal(atomic_load(&r.board.targets[0].served), 0);
+    assert_int_equal(atomic_load(&r.board->failovers), 1);
+    assert_int_equal(atomic_load(&r.board->targets[0].failed), 1);
+    assert_int_equal(atomic_load(&r.board->targets[0].served), 0);
 }
 
 static void a_refused_connection_sends_elsewhere(void **state)
@@ -293,7 +293,7 @@ static void a_transaction_is_never_sent_twice(void **state)
     uint32_t before = 0;
     for (size_t i = 0; i < sizeof(WAYS) / sizeof(WAYS[0]); i++) {
         script(0, WAYS[i], AT_UNAVAILABLE);
-        FAKE_WAIT(atomic_load(&r.board.targets[0].up));
+        FAKE_WAIT(atomic_load(&r.board->targets[0].up));
         (void)r_call(&r, &got, MODIFY, with_profile(4, "tx"), 1000);
         assert_int_equal(got.code, AT_UNAVAILABLE);
         assert_true(sent() - before <= 1); /* 0: the connections were not back yet */
@@ -302,7 +302,7 @@ static void a_transaction_is_never_sent_twice(void **state)
     }
     assert_true(before >= 1);
     script(0, FAKE_HANG, AT_OK);
-    FAKE_WAIT(atomic_load(&r.board.targets[0].up));
+    FAKE_WAIT(atomic_load(&r.board->targets[0].up));
     (void)r_call(&r, &got, MODIFY, with_profile(4, "tx"), 400);
     assert_int_equal(got.code, AT_DEADLINE_EXCEEDED);
     assert_true(sent() - before <= 1);
@@ -327,7 +327,7 @@ static void an_addition_that_was_never_sent_goes_elsewhere(void **state)
 {
     (void)state;
     fake_down(&r.fakes[0]);
-    FAKE_WAIT(!atomic_load(&r.board.targets[0].up));
+    FAKE_WAIT(!atomic_load(&r.board->targets[0].up));
     script(1, FAKE_ANSWER, AT_OK);
     (void)r_call(&r, &got, MUTATE, mutate_row("", ADD_TO_CELL), 1000);
     assert_served_by("c2");

@@ -32,19 +32,20 @@ static int tear_down(void **state)
 
 static bool up(uint32_t i)
 {
-    return atomic_load(&r.board.targets[i].up);
+    return atomic_load(&r.board->targets[i].up);
 }
 
 static bool reason_is(uint32_t i, const char *reason)
 {
-    return strcmp(atomic_load(&r.board.targets[i].reason), reason) == 0;
+    const char *shown = atomic_load(&r.board->targets[i].reason); /* NULL: not opened yet */
+    return shown && strcmp(shown, reason) == 0;
 }
 
 /* The fronts are looked into only after their loops have stopped. */
 static void the_order_is_by_zone_then_latency_then_health(void **state)
 {
     (void)state;
-    uint32_t order[AT_MEMBERS_MAX];
+    struct at_front_pick order[AT_MEMBERS_MAX];
     begin();
     FAKE_WAIT(r_all_up(&r));
     atomic_store(&r.fakes[1].state, (int)ATOLL__V1__CLUSTER_STATE__DRAINING);
@@ -52,15 +53,15 @@ static void the_order_is_by_zone_then_latency_then_health(void **state)
     r_stop_loops(&r);
     struct at_front *front = r.fronts[0];
     assert_int_equal(at_front_order(front, NULL, (struct at_slice){0}, order), 3);
-    assert_int_equal(order[0], 0);
-    assert_int_equal(order[1], 2);
-    assert_int_equal(order[2], 1);
+    assert_int_equal(order[0].index, 0);
+    assert_int_equal(order[1].index, 2);
+    assert_int_equal(order[2].index, 1);
     const struct at_profile *pair = at_profile_table_find(&front->profiles, AT_LIT("pair"));
     assert_int_equal(at_front_order(front, pair, (struct at_slice){0}, order), 2);
-    assert_int_equal(order[0], 2);
+    assert_int_equal(order[0].index, 2);
     const struct at_profile *one = at_profile_table_find(&front->profiles, AT_LIT("one"));
     assert_int_equal(at_front_order(front, one, (struct at_slice){0}, order), 1);
-    assert_int_equal(order[0], 0);
+    assert_int_equal(order[0].index, 0);
     assert_true(reason_is(1, "not ready"));
     r_close_fronts(&r);
     r_free_fronts(&r);
@@ -127,9 +128,9 @@ static void a_cluster_that_is_not_ready_is_not_believed(void **state)
         atomic_store(&r.fakes[i].state, (int)ATOLL__V1__CLUSTER_STATE__INITIALIZING);
     begin();
     FAKE_WAIT(atomic_load(&r.fakes[0].heartbeats) > 8);
-    assert_int_equal(atomic_load(&r.board.informed), 0);
+    assert_int_equal(atomic_load(&r.board->informed), 0);
     atomic_store(&r.fakes[2].state, (int)ATOLL__V1__CLUSTER_STATE__READY);
-    FAKE_WAIT(atomic_load(&r.board.informed) == R_LOOPS);
+    FAKE_WAIT(atomic_load(&r.board->informed) == R_LOOPS);
     (void)usleep(150 * 1000);
     r_stop_loops(&r);
     for (uint32_t i = 0; i < R_LOOPS; i++)
@@ -196,9 +197,9 @@ static void count_refresh(struct at_refresh *refresh)
 static void a_closing_front_ends_its_refreshes(void **state)
 {
     (void)state;
-    struct at_refresh refreshes[3] = {{.target = 0, .done = count_refresh},
-                                      {.target = 2, .done = count_refresh},
-                                      {.target = 2, .done = count_refresh}};
+    struct at_refresh refreshes[3] = {{.target = {0, 1}, .done = count_refresh},
+                                      {.target = {2, 1}, .done = count_refresh},
+                                      {.target = {2, 1}, .done = count_refresh}};
     refreshes_done = 0;
     begin();
     r_stop_loops(&r);

@@ -6,9 +6,34 @@
 
 #include "http_get.h"
 
-static struct at_cluster_config clusters[] = {{.id = "c1", .zone = "z1"}};
-static const struct at_instance_config INSTANCE = {.clusters = clusters, .cluster_count = 1};
-static struct at_board board;
+static struct at_cluster_config clusters[] = {{.id = "c1", .zone = "z1"},
+                                              {.id = "c2", .zone = "z2"}};
+static const struct at_instance_config INSTANCE = {
+    .project = "p", .instance = "i", .clusters = clusters, .cluster_count = 2};
+static struct at_loop *loop; /* never runs: lines of the board are taken by hand */
+static struct at_fleet fleet;
+static struct at_board *board;
+
+static void open_fleet(void)
+{
+    struct at_error error;
+    loop = at_loop_new(at_clock_system());
+    at_fleet_init(&fleet, &loop, 1);
+    assert_int_equal(at_fleet_add(&fleet, &INSTANCE, NULL, true, (struct at_fleet_done){0}, &error),
+                     AT_OK);
+    board = &fleet.realms->board;
+    for (uint32_t i = 0; i < 2; i++)
+        assert_non_null(
+            at_board_take(board, at_slice_cstr(clusters[i].id), at_slice_cstr(clusters[i].zone)));
+}
+
+static void close_fleet(void)
+{
+    at_fleet_close(&fleet);
+    at_loop_settle(loop);
+    at_fleet_deinit(&fleet);
+    at_loop_free(&loop);
+}
 static struct at_http *http;
 static char text[65536];
 
@@ -16,8 +41,8 @@ static int set_up(void **state)
 {
     (void)state;
     struct at_error error;
-    at_board_init(&board, &INSTANCE);
-    assert_int_equal(at_http_start(&board, 0, &http, &error), AT_OK);
+    open_fleet();
+    assert_int_equal(at_http_start(&fleet, 0, &http, &error), AT_OK);
     return 0;
 }
 
@@ -27,7 +52,7 @@ static int tear_down(void **state)
     at_http_stop(&http);
     assert_null(http);
     at_http_stop(&http);
-    at_board_deinit(&board);
+    close_fleet();
     return 0;
 }
 
@@ -40,11 +65,11 @@ static void health_follows_serving(void **state)
 {
     (void)state;
     assert_int_equal(get("/healthz"), 503);
-    atomic_store(&board.serving, true);
+    atomic_store(&fleet.serving, true);
     assert_int_equal(get("/healthz"), 200);
     assert_non_null(strstr(text, "\r\n\r\nok\n"));
     assert_int_equal(http_request(at_http_port(http), "HEAD", "/healthz", text, sizeof(text)), 200);
-    atomic_store(&board.serving, false);
+    atomic_store(&fleet.serving, false);
     assert_int_equal(get("/healthz"), 503);
 }
 
@@ -65,7 +90,7 @@ static void the_rest_is_refused(void **state)
     assert_int_equal(http_request(at_http_port(http), "DELETE", "/", text, sizeof(text)), 405);
 }
 
-/* There is no gRPC port behind this board: what is sent on can't be answered. */
+/* There is no gRPC port behind it: what is sent on can't be answered. */
 static void administration_is_answered_in_json(void **state)
 {
     (void)state;
@@ -97,9 +122,9 @@ static void requests_under_way_hold_nothing_up(void **state)
     assert_int_equal(listen(fd, 8), 0);
     assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
     at_http_stop(&http);
-    board.grpc_port = ntohs(address.sin_port);
+    fleet.grpc_port = ntohs(address.sin_port);
     struct at_error error;
-    assert_int_equal(at_http_start(&board, 0, &http, &error), AT_OK);
+    assert_int_equal(at_http_start(&fleet, 0, &http, &error), AT_OK);
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, get_instances, NULL), 0);
     struct pollfd incoming = {.fd = fd, .events = POLLIN};
@@ -116,7 +141,7 @@ static void a_port_in_use_is_named(void **state)
     struct at_http *other = NULL;
     struct at_error error;
     char port[8];
-    assert_int_equal(at_http_start(&board, at_http_port(http), &other, &error), AT_UNAVAILABLE);
+    assert_int_equal(at_http_start(&fleet, at_http_port(http), &other, &error), AT_UNAVAILABLE);
     assert_null(other);
     (void)snprintf(port, sizeof(port), "%u", at_http_port(http));
     assert_non_null(strstr(error.msg, port));

@@ -22,8 +22,8 @@ static void on_done(void *ctx)
 static void start(struct at_task *task)
 {
     struct starter *s = (struct starter *)task;
-    const struct at_refresh_plan plan = {
-        .home = r.fronts[0], .fronts = r.fronts, .front_count = R_LOOPS, .target = s->target};
+    const struct at_refresh_plan plan = {.home = r.fronts[0],
+                                         .cluster = at_slice_cstr(r.fakes[s->target].id)};
     s->all = at_refresh_all_start(&plan, on_done, NULL);
     if (s->forget)
         at_refresh_all_forget(s->all);

@@ -7,28 +7,52 @@
 
 static struct at_cluster_config clusters[] = {{.id = "c1", .zone = "z1"},
                                               {.id = "c2", .zone = "z2"}};
-static const struct at_instance_config INSTANCE = {.clusters = clusters, .cluster_count = 2};
-static struct at_board board;
+static const struct at_instance_config INSTANCE = {
+    .project = "p", .instance = "i", .clusters = clusters, .cluster_count = 2};
+static struct at_loop *loop; /* never runs: lines of the board are taken by hand */
+static struct at_fleet fleet;
+static struct at_board *board;
+
+static void open_fleet(void)
+{
+    struct at_error error;
+    loop = at_loop_new(at_clock_system());
+    at_fleet_init(&fleet, &loop, 1);
+    assert_int_equal(at_fleet_add(&fleet, &INSTANCE, NULL, true, (struct at_fleet_done){0}, &error),
+                     AT_OK);
+    board = &fleet.realms->board;
+    for (uint32_t i = 0; i < 2; i++)
+        assert_non_null(
+            at_board_take(board, at_slice_cstr(clusters[i].id), at_slice_cstr(clusters[i].zone)));
+}
+
+static void close_fleet(void)
+{
+    at_fleet_close(&fleet);
+    at_loop_settle(loop);
+    at_fleet_deinit(&fleet);
+    at_loop_free(&loop);
+}
 
 static int set_up(void **state)
 {
     (void)state;
-    at_board_init(&board, &INSTANCE);
-    board.grpc_port = 1234;
-    board.http_port = 5678;
-    atomic_store(&board.targets[0].up, true);
-    atomic_store(&board.targets[0].served, UINT64_C(5000000000));
-    atomic_store(&board.targets[1].failed, 7);
-    atomic_store(&board.targets[1].rtt_us, 321);
-    atomic_store(&board.failovers, 3);
-    at_board_switch(&board, 0, true, "healthy", AT_S_NS);
+    open_fleet();
+    fleet.grpc_port = 1234;
+    fleet.http_port = 5678;
+    atomic_store(&board->targets[0].up, true);
+    atomic_store(&board->targets[0].served, UINT64_C(5000000000));
+    atomic_store(&board->targets[1].failed, 7);
+    atomic_store(&board->targets[1].rtt_us, 321);
+    atomic_store(&board->failovers, 3);
+    at_board_switch(board, &board->targets[0], true, "healthy", AT_S_NS);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    at_board_deinit(&board);
+    close_fleet();
     return 0;
 }
 
@@ -39,7 +63,7 @@ static void tells_the_board_by_grpc(void **state)
     struct got g;
     struct at_grpc_method method;
     struct at_arena arena;
-    at_status_method(&board, &method);
+    at_status_method(&fleet, &method);
     assert_string_equal(method.path, "/atoll.v1.Router/Status");
     r_serve(&r, &method, 1);
     (void)r_call(&r, &g, method.path, AT_LIT(""), 5000);
@@ -55,6 +79,7 @@ static void tells_the_board_by_grpc(void **state)
     assert_int_equal(s->failovers, 3);
     assert_int_equal(s->n_clusters, 2);
     assert_string_equal(s->clusters[0]->cluster_id, "c1");
+    assert_string_equal(s->clusters[0]->instance, "projects/p/instances/i");
     assert_true(s->clusters[0]->healthy);
     assert_true(s->clusters[0]->served == UINT64_C(5000000000));
     assert_string_equal(s->clusters[1]->zone, "z2");
@@ -72,7 +97,7 @@ static void tells_the_same_as_json(void **state)
     (void)state;
     struct at_buf out;
     at_buf_init(&out, AT_MIB);
-    assert_int_equal(at_status_json(&board, &out), AT_OK);
+    assert_int_equal(at_status_json(&fleet, &out), AT_OK);
     json_t *root = json_loadb((const char *)out.data, out.len, 0, NULL);
     assert_non_null(root);
     assert_int_equal(json_integer_value(json_object_get(root, "grpc")), 1234);
@@ -87,7 +112,7 @@ static void tells_the_same_as_json(void **state)
     json_decref(root);
     at_buf_deinit(&out);
     at_buf_init(&out, 10);
-    assert_int_equal(at_status_json(&board, &out), AT_RESOURCE_EXHAUSTED);
+    assert_int_equal(at_status_json(&fleet, &out), AT_RESOURCE_EXHAUSTED);
     at_buf_deinit(&out);
 }
 
