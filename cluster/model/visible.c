@@ -96,16 +96,21 @@ bool at_visible_cell(struct at_visible *v, int64_t timestamp_micros, struct at_s
 
 bool at_visible_partial(const struct at_visible *v, int64_t timestamp_micros, struct at_stamp stamp)
 {
+    if (timestamp_micros < v->floor.before_micros && at_stamp_cmp(stamp, v->floor.stamp) <= 0)
+        return false;
+    return !at_visible_covered(v, timestamp_micros, stamp);
+}
+
+bool at_visible_covered(const struct at_visible *v, int64_t timestamp_micros, struct at_stamp stamp)
+{
     const struct range *r = ranges(v);
 
     if (hides_all(v, stamp))
-        return false;
-    if (timestamp_micros < v->floor.before_micros && at_stamp_cmp(stamp, v->floor.stamp) <= 0)
-        return false;
+        return true;
     for (size_t i = 0, n = range_count(v); i < n; i++)
         if (r[i].start_micros <= timestamp_micros && timestamp_micros <= r[i].last_micros)
-            return at_stamp_cmp(stamp, r[i].stamp) >= 0;
-    return true;
+            return at_stamp_cmp(stamp, r[i].stamp) < 0;
+    return false;
 }
 
 static void raise(struct at_stamp *hidden, struct at_stamp stamp)

@@ -51,4 +51,10 @@ bool at_visible_partial(const struct at_visible *v,
                         int64_t timestamp_micros,
                         struct at_stamp stamp);
 
+/* at_visible_covered tells whether a marker covers this stored version, of whatever kind: unlike
+ * what a floor or another version hides, it may go as soon as it is stored. */
+bool at_visible_covered(const struct at_visible *v,
+                        int64_t timestamp_micros,
+                        struct at_stamp stamp);
+
 #endif

@@ -184,6 +184,7 @@ static void on_status(struct at_grpc_call *call, void *ctx)
     status.data_bytes = stats.data_bytes;
     status.discarded_entries = stats.discarded_entries;
     status.collected = stats.collected_count + stats.sieved_count;
+    status.forgotten = stats.forgotten_count;
     status.grpc_port = service->grpc_port;
     status.peer_port = service->peer_port;
     fill_links(service, arena, &status);

@@ -22,4 +22,8 @@ void at_collector_stop(struct at_collector **collector);
 AT_MUST_USE enum at_code at_collector_ask(struct at_collector *collector,
                                           struct at_collect *collect);
 
+/* at_collector_turn: see at_store_collect_turn. A manual store has no thread for it, and what was
+ * asked for is not answered when it stops. */
+bool at_collector_turn(struct at_collector *collector, uint64_t bytes_max);
+
 #endif

@@ -56,8 +56,8 @@ enum at_code at_explain_row(struct at_store *store,
                             struct at_error *reterr)
 {
     struct at_engine *engine = at_store_engine(store);
-    struct at_snapshot *snapshot = at_snapshot_open(engine); /* first; see schema.h */
-    struct at_schema *schema = at_store_schema(store);
+    struct at_snapshot *snapshot = NULL;
+    struct at_schema *schema = at_store_look(store, &snapshot);
     struct run r = {
         .schema = schema,
         .table = at_catalog_table(schema->catalog, query.table),

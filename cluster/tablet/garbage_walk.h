@@ -1,5 +1,8 @@
-/* garbage_walk.h: goes through the stored versions of one family and names those that are garbage.
- * ADAPTER (engine).
+/* garbage_walk.h: goes through the stored versions of one family and names those that are garbage,
+ * and markers and adds at or below the horizon that are to be forgotten. ADAPTER (engine).
+ *
+ * A marker is named after all that it covers in this family; adds of one cell and the fold that
+ * takes their place are in one batch.
  *
  * Works under a snapshot and the schema taken after it, like a read, and takes both anew between
  * rows, after a while. It may stop anywhere and go on later; memory does not grow with rows. One
@@ -8,28 +11,17 @@
 #define ATOLL_CLUSTER_TABLET_GARBAGE_WALK_H
 
 #include "cluster/model/garbage.h"
+#include "cluster/tablet/fold.h"
+#include "cluster/tablet/garbage_batch.h"
 #include "cluster/tablet/row_source.h"
 #include "cluster/tablet/store.h"
-
-#define AT_GARBAGE_KEYS_MAX 1024
-#define AT_GARBAGE_BYTES_MAX (256 * AT_KIB)
-
-/* Exact keys of garbage. Invariant: the buffer never moves, so that keys may point into it. */
-struct at_garbage_batch {
-    struct at_buf bytes;
-    struct at_slice keys[AT_GARBAGE_KEYS_MAX];
-    uint32_t count;
-    uint64_t schema_version; /* the lowest that any of them was judged by */
-};
-void at_garbage_batch_init(struct at_garbage_batch *b);
-void at_garbage_batch_deinit(struct at_garbage_batch *b);
-void at_garbage_batch_clear(struct at_garbage_batch *b);
 
 /* Which family, by its local ids, and when rules are asked. */
 struct at_garbage_aim {
     uint32_t table_id;
     uint32_t family_id;
     int64_t now_micros;
+    uint64_t horizon; /* all up to it is here, in every snapshot of the walk; 0: forget nothing */
 };
 
 struct at_garbage_walk {
@@ -49,6 +41,15 @@ struct at_garbage_walk {
     uint64_t opened_ns;
     bool in_row;
     bool in_column;
+    /* What goes at the end of the row, of the column, and of the cell. */
+    struct at_key_list family_markers;
+    struct at_key_list column_markers;
+    struct at_key_list adds; /* of `fold`; the first has the highest stamp */
+    struct at_fold fold;
+    uint64_t adds_left_hlc; /* of the cell's adds that show, the lowest above the horizon */
+    /* The lowest stamp of what might be forgotten once the horizon has passed it; 0: something
+     * might be now, by another walk; UINT64_MAX: nothing. */
+    uint64_t left_hlc;
 };
 
 void at_garbage_walk_init(struct at_garbage_walk *w, struct at_store *store);

@@ -39,6 +39,36 @@ void at_hides_set_row_markers(struct at_hides *h, uint32_t table_id)
     get_or_add(h, table_id)->row_markers = true;
 }
 
+void at_hides_clear_row_markers(struct at_hides *h, uint32_t table_id)
+{
+    get_or_add(h, table_id)->row_markers = false;
+    h->floors_changed = true;
+}
+
+bool at_hides_forget_drop(struct at_hides *h,
+                          uint32_t table_id,
+                          struct at_dropped_range drop,
+                          at_hides_gone gone,
+                          void *ctx)
+{
+    struct at_schema_table *t = get_or_add(h, table_id);
+    struct at_dropped_range *drops = (struct at_dropped_range *)(uintptr_t)t->drops;
+    uint32_t at = 0;
+
+    while (at < t->drop_count && (at_stamp_cmp(drops[at].stamp, drop.stamp) != 0 ||
+                                  !at_slice_eq(drops[at].prefix, drop.prefix)))
+        at++;
+    if (at == t->drop_count)
+        return false;
+    if (gone != NULL)
+        gone(ctx, table_id, drops[at]);
+    at_free((void *)(uintptr_t)drops[at].prefix.data);
+    t->drop_count--;
+    memmove(&drops[at], &drops[at + 1], (t->drop_count - at) * sizeof(*drops));
+    h->floors_changed = true;
+    return true;
+}
+
 bool at_hides_add_drop(struct at_hides *h,
                        uint32_t table_id,
                        struct at_dropped_range drop,

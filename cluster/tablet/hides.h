@@ -13,7 +13,8 @@ struct at_hides {
     struct at_schema_table *tables;
     uint32_t count;
     uint32_t cap;
-    bool floors_changed; /* since the owner last looked: a floor rose, or something died */
+    bool floors_changed; /* since the owner last looked: a floor rose, something died, or something
+                            that hid rows is no more */
 };
 
 /* Told of each dropped range that is forgotten; the slice lives during the call. */
@@ -24,6 +25,8 @@ void at_hides_deinit(struct at_hides *h);
 
 bool at_hides_has_row_markers(const struct at_hides *h, uint32_t table_id);
 void at_hides_set_row_markers(struct at_hides *h, uint32_t table_id);
+/* at_hides_clear_row_markers: none is left. Readers of before must notice: floors_changed. */
+void at_hides_clear_row_markers(struct at_hides *h, uint32_t table_id);
 
 /* at_hides_add_drop adds a dropped range (copied) and forgets those it covers. False: it is itself
  * covered by one that is known, and was not added. `gone` may be NULL. */
@@ -32,6 +35,14 @@ bool at_hides_add_drop(struct at_hides *h,
                        struct at_dropped_range drop,
                        at_hides_gone gone,
                        void *ctx);
+
+/* at_hides_forget_drop forgets this very range, below which nothing is left; as with _clear. False:
+ * it is not known (any more). */
+bool at_hides_forget_drop(struct at_hides *h,
+                          uint32_t table_id,
+                          struct at_dropped_range drop,
+                          at_hides_gone gone,
+                          void *ctx);
 
 /* at_hides_floor: of a family, {0} when it has none. */
 struct at_floor at_hides_floor(const struct at_hides *h, uint32_t table_id, uint32_t family_id);

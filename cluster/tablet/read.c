@@ -229,8 +229,10 @@ open_cursor_at(struct at_read *read, bool with_snapshot, bool *ret_stale, struct
     *ret_stale = false;
     AT_TRY(find_table(read, &table, reterr));
     if (with_snapshot || at_row_cursor_sources(read->schema, table, filter) > 1) {
+        uint64_t before = read->schema->floors_version;
         read->snapshot = at_snapshot_open(engine);
         AT_TRY(find_table(read, &table, reterr));
+        *ret_stale = read->schema->floors_version != before; /* as at_store_look */
     }
     struct at_row_cursor_spec spec = {
         .engine = engine,
@@ -246,7 +248,7 @@ open_cursor_at(struct at_read *read, bool with_snapshot, bool *ret_stale, struct
     };
     AT_TRY(at_row_cursor_open(&spec, &read->cursor, reterr));
     struct at_schema *newest = at_store_schema(read->store);
-    *ret_stale = newest->floors_version != read->schema->floors_version ||
+    *ret_stale = *ret_stale || newest->floors_version != read->schema->floors_version ||
                  (read->snapshot == NULL && newest->version != read->schema->version);
     at_schema_unref(&newest);
     return AT_OK;

@@ -6,7 +6,8 @@
  * catalog: dropped ranges, whether row markers may exist, and what garbage collection by age hides.
  *
  * A reader opens its snapshot first and takes the schema second: then every dropped range that the
- * snapshot knows is in the schema. (The other order could show half of a drop.) */
+ * snapshot knows is in the schema. (The other order could show half of a drop.) And it makes sure
+ * that nothing was forgotten in between: at_store_look. */
 #ifndef ATOLL_CLUSTER_TABLET_SCHEMA_H
 #define ATOLL_CLUSTER_TABLET_SCHEMA_H
 
@@ -29,7 +30,8 @@ struct at_family_floor {
 struct at_schema {
     const struct at_catalog *catalog;
     uint64_t version;
-    uint64_t floors_version; /* changes with every floor, and when a family or table dies */
+    uint64_t floors_version; /* changes with every floor, when a family or table dies, and when a
+                                dropped range or the row markers of a table are forgotten */
     struct at_schema_impl *impl;
 };
 

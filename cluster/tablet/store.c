@@ -34,6 +34,8 @@ enum at_code at_store_open(const struct at_store_config *config,
         .background_threads = BACKGROUND_THREADS,
         .sieve = {s, begin_sieve, at_sieve_drops, at_sieve_end},
         .group = at_key_row_group,
+        .on_sync = config->on_sync,
+        .on_sync_ctx = config->ctx,
     };
 
     AT_ASSERT(config->replica.sync_commits == config->sync_commits);
@@ -51,8 +53,10 @@ enum at_code at_store_open(const struct at_store_config *config,
         release(s);
         return rc;
     }
-    int failed = pthread_create(&s->thread, NULL, writer_main, s->writer);
-    AT_ASSERT(failed == 0);
+    if (!config->manual) {
+        int failed = pthread_create(&s->thread, NULL, writer_main, s->writer);
+        AT_ASSERT(failed == 0);
+    }
     s->collector = at_collector_start(s);
     *ret_store = s;
     return AT_OK;
@@ -69,7 +73,41 @@ void at_store_close(struct at_store **store)
     at_mailbox_close(&s->applies);
     at_mailbox_close(&s->calls);
     at_mailbox_close(&s->mailbox);
-    pthread_join(s->thread, NULL);
+    if (s->config.manual)
+        (void)writer_main(s->writer); /* it ends by itself now */
+    else
+        pthread_join(s->thread, NULL);
+    release(s);
+}
+
+void at_store_turn(struct at_store *s)
+{
+    AT_ASSERT(s->config.manual);
+    (void)writer_turn(s->writer);
+}
+
+bool at_store_sync_now(struct at_store *s)
+{
+    AT_ASSERT(s->config.manual);
+    return syncer_sync_now(s->writer);
+}
+
+bool at_store_collect_turn(struct at_store *s, uint64_t bytes_max)
+{
+    AT_ASSERT(s->config.manual);
+    return at_collector_turn(s->collector, bytes_max);
+}
+
+void at_store_abandon(struct at_store **store)
+{
+    struct at_store *s = AT_TAKE(*store);
+
+    if (s == NULL)
+        return;
+    AT_ASSERT(s->config.manual);
+    at_collector_stop(&s->collector);
+    writer_free(&s->writer);
+    at_engine_abandon(&s->engine);
     release(s);
 }
 
@@ -159,6 +197,7 @@ void at_store_stats(struct at_store *s, struct at_store_stats *ret_stats)
         .operations = load(&s->operations),
         .collected_count = load(&s->collected),
         .sieved_count = at_engine_sieved_count(s->engine),
+        .forgotten_count = load(&s->forgotten),
     };
 }
 

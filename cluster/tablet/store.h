@@ -36,6 +36,11 @@ struct at_store_config {
     /* Hands a foreign reply back after its round; only enqueues (at_peering_applied). */
     void (*on_applied)(struct at_apply *apply);
     void *ctx;
+    /* For simulations: no thread is started, nothing sleeps, all time is the clock's; one thread
+     * drives the store (see at_store_turn). */
+    bool manual;
+    void (*on_sync)(void *ctx); /* after each sync of the WAL; may be NULL */
+    const char *boot_id;        /* of which start of the machine this is; NULL: the system says */
 };
 
 /* at_store_open opens or makes the directory and starts the writer thread. FAILED_PRECONDITION when
@@ -56,6 +61,12 @@ at_store_submit_list(struct at_store *store, struct at_write *first, uint32_t co
 
 /* at_store_schema returns a counted reference to the newest schema. Any thread; cheap. */
 struct at_schema *at_store_schema(struct at_store *store);
+/* at_store_look opens a snapshot and takes the schema that goes with it: all that hides rows of the
+ * snapshot is in it. A range or marker that was forgotten meanwhile changes floors_version, and its
+ * rows were gone before; so when that did not change around the snapshot, none was. Any thread. */
+static inline struct at_schema *at_store_look(struct at_store *store,
+                                              struct at_snapshot **ret_snapshot);
+
 /* at_store_profiles_version changes with every profile change. Any thread; cheap. */
 uint64_t at_store_profiles_version(struct at_store *store);
 
@@ -74,6 +85,7 @@ struct at_collect {
     struct at_error error;
     uint64_t collected_count; /* stored versions this run removed */
     uint64_t sieved_count;    /* that compactions dropped meanwhile */
+    uint64_t forgotten_count; /* delete markers dropped and adds folded */
 };
 /* at_store_collect: RESOURCE_EXHAUSTED when too many wait, UNAVAILABLE when closing; then `done` is
  * not called. Any thread. */
@@ -81,6 +93,42 @@ AT_MUST_USE enum at_code at_store_collect(struct at_store *store, struct at_coll
 
 /* at_store_engine borrows the engine, for reads. */
 struct at_engine *at_store_engine(struct at_store *store);
+
+/* --- driving a manual store ---
+ *
+ * All of these, and what they call back, on the one thread. What waits for an answer elsewhere
+ * (at_store_submit and the like) only queues here; the answer comes from a turn. */
+
+/* at_store_turn runs one turn of the writer: all that waits, what is due by the clock, one commit
+ * or more. Renewed promises too; so call it at least every 100 ms of the clock. */
+void at_store_turn(struct at_store *store);
+/* at_store_sync_now ends the sync aside that the writer began a turn ago, or begins and ends one:
+ * all that was committed before it began is durable, and said to be. False: there was nothing to
+ * sync, or the disk refused. Between its begin and this call a crash loses what it would cover. */
+bool at_store_sync_now(struct at_store *store);
+/* at_store_collect_turn does a piece of the collector's work, about `bytes_max` of stored keys:
+ * goes on with what is under way, else takes up what was asked for, else begins a round if one is
+ * due. It drives the writer where it needs it. True: something is still under way. */
+bool at_store_collect_turn(struct at_store *store, uint64_t bytes_max);
+/* at_store_abandon ends the store as if its process had been killed: what was not committed is
+ * gone, who waits is not answered, its directory is left as it is. */
+void at_store_abandon(struct at_store **store);
+
+static inline struct at_schema *at_store_look(struct at_store *store,
+                                              struct at_snapshot **ret_snapshot)
+{
+    for (;;) {
+        struct at_schema *before = at_store_schema(store);
+        uint64_t floors_version = before->floors_version;
+        at_schema_unref(&before);
+        *ret_snapshot = at_snapshot_open(at_store_engine(store));
+        struct at_schema *schema = at_store_schema(store);
+        if (schema->floors_version == floors_version)
+            return schema;
+        at_schema_unref(&schema);
+        at_snapshot_close(ret_snapshot);
+    }
+}
 
 /* --- what replication needs (see peering.h: the functions of its port) --- */
 void at_store_view(struct at_store *store, struct at_replica_view *view);
@@ -102,6 +150,7 @@ struct at_store_stats {
     uint64_t operations;
     uint64_t collected_count; /* stored versions the collector removed, since open */
     uint64_t sieved_count;    /* keys that compactions dropped, since open */
+    uint64_t forgotten_count; /* delete markers dropped and adds folded, since open */
 };
 void at_store_stats(struct at_store *store, struct at_store_stats *ret_stats);
 

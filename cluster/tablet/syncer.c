@@ -8,14 +8,29 @@
 
 #define SYNC_NS AT_S_NS
 
+static void take_end(struct writer *w, bool ok);
+static void begin(struct writer *w);
 static void *syncer_main(void *writer);
+
+void syncer_init(struct writer *w)
+{
+    pthread_mutex_init(&w->syncer.lock, NULL);
+    pthread_cond_init(&w->syncer.wake, NULL);
+}
+
+void syncer_deinit(struct writer *w)
+{
+    pthread_cond_destroy(&w->syncer.wake);
+    pthread_mutex_destroy(&w->syncer.lock);
+    at_vector_deinit(&w->syncer.upto);
+}
 
 void syncer_start(struct writer *w)
 {
     struct syncer *s = &w->syncer;
 
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->wake, NULL);
+    if (w->store->config.manual)
+        return;
     int failed = pthread_create(&s->thread, NULL, syncer_main, w);
     AT_ASSERT(failed == 0);
 }
@@ -24,14 +39,13 @@ void syncer_stop(struct writer *w)
 {
     struct syncer *s = &w->syncer;
 
+    if (w->store->config.manual)
+        return;
     pthread_mutex_lock(&s->lock);
     s->stop = true;
     pthread_cond_signal(&s->wake);
     pthread_mutex_unlock(&s->lock);
     pthread_join(s->thread, NULL);
-    pthread_cond_destroy(&s->wake);
-    pthread_mutex_destroy(&s->lock);
-    at_vector_deinit(&s->upto);
 }
 
 void syncer_turn(struct writer *w)
@@ -44,16 +58,45 @@ void syncer_turn(struct writer *w)
     bool running = s->asked;
     s->finished = false;
     pthread_mutex_unlock(&s->lock);
-    if (finished && ok) {
-        at_replica_synced(w->replica, &s->upto);
-        store_publish_view(w->store, w->replica);
-        if (w->store->config.on_commit != NULL)
-            w->store->config.on_commit(w->store->config.ctx);
-    } else if (finished) {
+    if (finished)
+        take_end(w, ok);
+    if (!running && w->unsynced && w->round.mono_ns >= w->next_sync_ns)
+        begin(w);
+}
+
+bool syncer_sync_now(struct writer *w)
+{
+    struct at_error error = {0};
+
+    AT_ASSERT(w->store->config.manual);
+    if (!w->loaded || w->broken)
+        return false;
+    if (!w->syncer.asked && w->unsynced)
+        begin(w);
+    if (!w->syncer.asked)
+        return false;
+    bool ok = at_engine_sync(w->engine, &error) == AT_OK;
+    w->syncer.asked = false;
+    take_end(w, ok);
+    return ok;
+}
+
+static void take_end(struct writer *w, bool ok)
+{
+    if (!ok) {
         w->unsynced = true;
-    }
-    if (running || !w->unsynced || w->round.mono_ns < w->next_sync_ns)
         return;
+    }
+    at_replica_synced(w->replica, &w->syncer.upto);
+    store_publish_view(w->store, w->replica);
+    if (w->store->config.on_commit != NULL)
+        w->store->config.on_commit(w->store->config.ctx);
+}
+
+static void begin(struct writer *w)
+{
+    struct syncer *s = &w->syncer;
+
     w->next_sync_ns = w->round.mono_ns + SYNC_NS;
     w->unsynced = false;
     at_vector_copy(&s->upto, &w->store->view.applied);

@@ -26,6 +26,8 @@ enum at_write_kind {
     AT_WRITE_CALL,    /* an at_replica_call */
 };
 
+struct at_dropped_range; /* schema.h */
+
 struct at_write {
     struct at_mail mail;
     enum at_write_kind kind;
@@ -125,17 +127,35 @@ struct at_write_drop {
     struct at_slice prefix; /* empty: all rows */
 };
 
-/* Removes cells by their exact keys: no log entry, no stamp. ABORTED when the schema by which they
- * were judged may have held what a failed commit took back: judge again. */
+/* A stored add that takes the place of others, which are among the keys that go. */
+struct at_write_fold {
+    struct at_slice key; /* the one with the highest stamp among them */
+    struct at_slice value;
+};
+
+/* Removes cells and markers by their exact keys: no log entry, no stamp. ABORTED when the schema by
+ * which they were judged may have held what a failed commit took back or a copy replaced, or when
+ * nothing may be forgotten now: judge again. */
 struct at_write_collect {
     struct at_write base;
     uint64_t schema_version; /* by which the keys were judged */
     const struct at_slice *keys;
     uint32_t key_count;
+    const struct at_write_fold *folds;
+    uint32_t fold_count;
+    uint64_t horizon; /* by which it was judged what is forgotten; 0: nothing is */
+
     bool raise_floors; /* of all families, to what their rules condemn by age alone by now */
     /* The time at which rules may be asked, with raise_floors. 0: the clock is not trusted, so
      * nothing is old. */
     int64_t ret_now_micros;
+    uint64_t ret_horizon; /* with raise_floors: stored; 0: nothing may be forgotten now */
+
+    /* Not 0: nothing that the drop covered is stored any more (all of `keys` went before), so its
+     * record goes; without a drop, the table is without row markers if none is stored. */
+    uint32_t unhide_table_id;
+    const struct at_dropped_range *unhide_drop;
+    uint32_t ret_forgotten;
 };
 
 #endif

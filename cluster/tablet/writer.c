@@ -43,6 +43,7 @@ enum at_code writer_new(struct at_store *s, struct writer **ret_w, struct at_err
     AT_ASSERT(s->engine != NULL);
     w->store = s;
     w->engine = s->engine;
+    syncer_init(w);
     at_arena_init(&w->arena, ARENA_FIRST_BYTES);
     at_buf_init(&w->key, KEY_BYTES_MAX);
     at_buf_init(&w->meta_key, KEY_BYTES_MAX);
@@ -65,6 +66,7 @@ void writer_free(struct writer **writer)
     if (w == NULL)
         return;
     writer_unload(w);
+    syncer_deinit(w);
     at_filter_free(&w->any_cell);
     round_deinit(w);
     at_free(w->family_ids);
@@ -80,28 +82,31 @@ void *writer_main(void *writer)
     struct writer *w = writer;
 
     syncer_start(w);
-    for (;;) {
-        bool closing =
-            atomic_load(&w->store->closing); /* before the mail is taken: it is all then */
-        take_mail(w);
-        round_begin(w);
-        if (w->broken)
-            try_again(w);
-        if (w->broken)
-            refuse_writes(w);
-        else
-            do_writes(w);
-        if (!w->broken)
-            apply_replies(w);
-        do_calls(w);
-        if (w->loaded)
-            round_commit(w);
-        keep_house(w);
-        if (closing && (w->broken || idle(w)))
-            break;
-    }
+    while (writer_turn(w))
+        continue;
     end(w);
     return NULL;
+}
+
+bool writer_turn(struct writer *w)
+{
+    bool closing = atomic_load(&w->store->closing); /* before the mail is taken: it is all then */
+
+    take_mail(w);
+    round_begin(w);
+    if (w->broken)
+        try_again(w);
+    if (w->broken)
+        refuse_writes(w);
+    else
+        do_writes(w);
+    if (!w->broken)
+        apply_replies(w);
+    do_calls(w);
+    if (w->loaded)
+        round_commit(w);
+    keep_house(w);
+    return !closing || (!w->broken && !idle(w));
 }
 
 uint64_t writer_wall_ns(const struct writer *w)
@@ -129,7 +134,8 @@ static void take_mail(struct writer *w)
 
     if (w->backlog.head == NULL) {
         bool wait = !w->broken && w->applies.head == NULL && w->applying.apply == NULL;
-        take_list(w, at_mailbox_wait(&s->mailbox, wait || w->broken ? IDLE_MS : 0));
+        wait = (wait || w->broken) && !s->config.manual;
+        take_list(w, at_mailbox_wait(&s->mailbox, wait ? IDLE_MS : 0));
     }
     for (mail = at_mailbox_take(&s->applies); mail != NULL;) {
         struct at_mail *next = mail->next;

@@ -151,6 +151,7 @@ struct at_store {
     atomic_uint_fast64_t rounds;
     atomic_uint_fast64_t operations;
     atomic_uint_fast64_t collected;
+    atomic_uint_fast64_t forgotten;
     struct at_collector *collector;
 };
 
@@ -164,7 +165,9 @@ void store_publish_sieve(struct at_store *s, struct at_schema *schema);
 /* --- writer.c: the thread --- */
 AT_MUST_USE enum at_code writer_new(struct at_store *s, struct writer **ret_w, struct at_error *e);
 void writer_free(struct writer **w);
-void *writer_main(void *writer); /* thread */
+void *writer_main(void *writer); /* thread, until the store closes */
+/* writer_turn does all that waits, once; false when the store closes and that was the last. */
+bool writer_turn(struct writer *w);
 uint64_t writer_wall_ns(const struct writer *w);
 
 /* --- writer_load.c: what is on disk, into memory --- */
@@ -294,9 +297,14 @@ void apply_forget(struct writer *w);   /* hands back the one at work, after a fa
 void trim_log(struct writer *w);
 
 /* --- syncer.c --- */
+void syncer_init(struct writer *w);
+void syncer_deinit(struct writer *w);
+/* A manual store has no thread: these two do nothing there. */
 void syncer_start(struct writer *w);
 void syncer_stop(struct writer *w);
 /* syncer_turn takes the end of a sync and begins the next one when it is due. */
 void syncer_turn(struct writer *w);
+/* syncer_sync_now is the syncer's thread and the next turn in one, where there is no thread. */
+bool syncer_sync_now(struct writer *w);
 
 #endif

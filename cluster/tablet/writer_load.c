@@ -38,13 +38,16 @@ read_record(struct writer *w, struct loading *l, const struct at_iter *i, struct
 static enum at_code read_catalog(struct writer *w, struct loading *l, struct at_slice value);
 static enum at_code read_drop(struct writer *w, struct at_slice key, struct at_slice value);
 static enum at_code read_floor(struct writer *w, struct at_slice key, struct at_slice value);
-static enum at_code read_run(struct loading *l, struct at_slice value, struct at_error *reterr);
+static enum at_code read_run(const struct writer *w,
+                             struct loading *l,
+                             struct at_slice value,
+                             struct at_error *reterr);
 static enum at_code build_catalog(struct writer *w, struct loading *l, struct at_error *reterr);
 static enum at_code complete_catalog(struct writer *w, struct at_error *reterr);
 static void forget_dead(struct writer *w);
 static enum at_code find_row_markers(struct writer *w, struct at_error *reterr);
 static enum at_code first_commit(struct writer *w, struct at_error *reterr);
-static size_t boot_id(uint8_t *ret_id);
+static size_t boot_id(const struct writer *w, uint8_t *ret_id);
 static void put_run(struct writer *w, uint8_t flags);
 
 enum at_code writer_load(struct writer *w, bool start, struct at_error *reterr)
@@ -145,7 +148,7 @@ read_record(struct writer *w, struct loading *l, const struct at_iter *i, struct
         case META_REPLICA:
             return at_replica_restore(w->replica, key, value, reterr);
         case META_RUN:
-            return read_run(l, value, reterr);
+            return read_run(w, l, value, reterr);
         default:
             break;
         }
@@ -198,10 +201,13 @@ static enum at_code read_floor(struct writer *w, struct at_slice key, struct at_
     return AT_OK;
 }
 
-static enum at_code read_run(struct loading *l, struct at_slice value, struct at_error *reterr)
+static enum at_code read_run(const struct writer *w,
+                             struct loading *l,
+                             struct at_slice value,
+                             struct at_error *reterr)
 {
     uint8_t id[BOOT_ID_BYTES];
-    size_t len = boot_id(id);
+    size_t len = boot_id(w, id);
 
     if (value.len < RUN_HEAD_BYTES || value.data[0] != RUN_VERSION)
         return at_fail(reterr, AT_FAILED_PRECONDITION, "the store is of another version of atoll");
@@ -308,14 +314,21 @@ static void put_run(struct writer *w, uint8_t flags)
 
     if (!w->store->config.sync_commits)
         value[1] |= RUN_ASYNC;
-    size_t len = boot_id(value + RUN_HEAD_BYTES);
+    size_t len = boot_id(w, value + RUN_HEAD_BYTES);
     at_batch_put(w->round.batch, AT_SPACE_META, at_slice_make(&key, 1),
                  at_slice_make(value, RUN_HEAD_BYTES + len));
 }
 
 /* Returns its length, 0 when this system does not tell. */
-static size_t boot_id(uint8_t *ret_id)
+static size_t boot_id(const struct writer *w, uint8_t *ret_id)
 {
+    const char *given = w->store->config.boot_id;
+
+    if (given != NULL) {
+        size_t given_len = strnlen(given, BOOT_ID_BYTES);
+        memcpy(ret_id, given, given_len);
+        return given_len;
+    }
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)

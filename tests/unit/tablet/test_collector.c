@@ -90,6 +90,8 @@ static void what_markers_hide_goes_and_markers_stay(void **state)
     struct fx *f = *state;
     struct at_mutation m = {.kind = AT_MUTATION_DELETE_FAMILY, .family = fx_s("g")};
 
+    fx_close(f);
+    gcx_open(f, 1, 2); /* the other member was never heard, so the horizon is nowhere */
     gcx_family(f, "f", "n", NONE);
     gcx_family(f, "g", "n", NONE);
     set_versions(f, "f", 3);
@@ -152,8 +154,9 @@ static void adds_go_together_or_not_at_all(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(fx_add(f, "r", "s", "q", 5), AT_OK);
     assert_int_equal(gcx_collect(f), 0);
-    assert_int_equal(gcx_keys(f, false), 3);
+    assert_int_equal(gcx_keys(f, false), 1); /* folded: see test_garbage_pass.c */
     fx_expect_rows(f, "t", "r: s:q@1000=%00%00%00%00%00%00%00%0F|");
+    assert_int_equal(fx_add(f, "r", "s", "q", 5), AT_OK);
     struct at_mutation m = {.kind = AT_MUTATION_ADD,
                             .family = fx_s("s"),
                             .qualifier = fx_s("q"),
@@ -161,7 +164,7 @@ static void adds_go_together_or_not_at_all(void **state)
                             .value = AT_LIT("\0\0\0\0\0\0\0\1")};
     assert_int_equal(fx_mutate(f, "r", &m, 1, NULL), AT_OK);
     gcx_expect_rows(f, NOW, "r: s:q@2000=%00%00%00%00%00%00%00%01|");
-    assert_int_equal(gcx_collect(f), 3);
+    assert_int_equal(gcx_collect(f), 2);
     fx_expect_rows(f, "t", "r: s:q@2000=%00%00%00%00%00%00%00%01|");
 }
 

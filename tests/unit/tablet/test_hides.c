@@ -53,6 +53,34 @@ static void a_later_wider_drop_replaces_those_it_covers(void **state)
     at_hides_deinit(&h);
 }
 
+static void what_is_forgotten_hides_no_more_and_is_told(void **state)
+{
+    struct at_hides h;
+
+    (void)state;
+    gone_count = 0;
+    at_hides_init(&h);
+    at_hides_set_row_markers(&h, 1);
+    assert_true(at_hides_add_drop(&h, 1, drop_of("a", 10), NULL, NULL));
+    assert_true(at_hides_add_drop(&h, 1, drop_of("b", 10), NULL, NULL));
+    assert_true(at_hides_add_drop(&h, 1, drop_of("c", 10), NULL, NULL));
+    assert_false(h.floors_changed);
+    assert_false(at_hides_forget_drop(&h, 1, drop_of("b", 9), count_gone, NULL));
+    assert_false(at_hides_forget_drop(&h, 1, drop_of("", 10), count_gone, NULL));
+    assert_false(at_hides_forget_drop(&h, 2, drop_of("b", 10), count_gone, NULL));
+    assert_false(h.floors_changed);
+    assert_true(at_hides_forget_drop(&h, 1, drop_of("b", 10), count_gone, NULL));
+    assert_true(h.floors_changed);
+    assert_int_equal(gone_count, 1);
+    assert_int_equal(h.tables[0].drop_count, 2);
+    assert_true(at_slice_eq_cstr(h.tables[0].drops[1].prefix, "c"));
+    h.floors_changed = false;
+    at_hides_clear_row_markers(&h, 1);
+    assert_true(h.floors_changed);
+    assert_false(at_hides_has_row_markers(&h, 1));
+    at_hides_deinit(&h);
+}
+
 static void floors_are_kept_by_family_and_told_once(void **state)
 {
     struct at_hides h;
@@ -80,6 +108,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(row_markers_are_known_per_table),
         cmocka_unit_test(a_later_wider_drop_replaces_those_it_covers),
+        cmocka_unit_test(what_is_forgotten_hides_no_more_and_is_told),
         cmocka_unit_test(floors_are_kept_by_family_and_told_once),
     };
 
