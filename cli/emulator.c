@@ -27,6 +27,7 @@
 #define BLOCK_CACHE_MIB 32
 #define MEMTABLE_MIB 16
 #define LOG_CAP_MIB 1024
+#define GC_MAX_DELAY_S 60 /* tests of collection wait for it */
 #define HELP_BYTES_MAX ((size_t)4096)
 #define PATH_BYTES 512
 
@@ -77,7 +78,7 @@ static void fill_instance(struct emulator *e)
         .memtable_mib = MEMTABLE_MIB,
         .log_cap_mib = LOG_CAP_MIB,
         .max_skew_ms = 10000,
-        .gc_max_delay_s = 3600,
+        .gc_max_delay_s = GC_MAX_DELAY_S,
         .heartbeat_ms = 100,
         .return_lag_ms_max = 1000,
     };

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import {setTimeout as sleep} from 'node:timers/promises';
 import {open} from '../support/client.mjs';
+import {Emulator} from '../support/emulator.mjs';
 import {Instance} from '../support/instance.mjs';
 
 const MB = 1e6;
@@ -17,6 +18,8 @@ let multi; // through the multi-cluster profile
 
 const checks = new Map();
 const check = (name, run) => checks.set(name, run);
+const onlyLab = new Set(); // checks of the clusters and app profiles of the lab
+const checkLab = (name, run) => onlyLab.add(name) && check(name, run);
 
 async function newTable(name, families = ['f', 'g'], through = lab) {
   const [table] = await through.createTable(name, {families});
@@ -145,7 +148,7 @@ async function sampled() {
   return table;
 }
 
-check('increment, rules and check-and-mutate through a transactional profile, not through others', async () => {
+checkLab('increment, rules and check-and-mutate through a transactional profile, not through others', async () => {
   const table = await newTable('rmw');
   const row = table.row('r');
   assert.equal((await row.increment('f:n', 5))[0], 5);
@@ -210,7 +213,7 @@ check('tables, families, GC rules, sample keys, replication', async () => {
   const [samples] = await table.sampleRowKeys();
   assert.deepEqual(samples.map(s => s.key.toString()), ['m', 't', '']);
   const [states] = await table.getReplicationStates();
-  assert.deepEqual([...states.keys()].sort(), ['lab-c1', 'lab-c2', 'lab-c3']);
+  assert.deepEqual([...states.keys()].sort(), (await instance.status()).clusters.map(({id}) => id));
   assert.deepEqual(await table.waitForReplication(), [true]);
   await table.delete();
   await assert.rejects(() => table.getRows(), {code: NOT_FOUND});
@@ -281,7 +284,7 @@ check('values of 5 MB and of 20 MB', async () => {
   }
 });
 
-check('app profiles through the admin client', async () => {
+checkLab('app profiles through the admin client', async () => {
   const profile = lab.appProfile('npm');
   const cluster = lab.cluster('lab-c2');
   const options = {routing: cluster, allowTransactionalWrites: true, description: 'by npm'};
@@ -309,7 +312,7 @@ check('app profiles through the admin client', async () => {
   await table.delete();
 });
 
-check('the instance and its clusters', async () => {
+checkLab('the instance and its clusters', async () => {
   assert.deepEqual(await lab.exists(), [true]);
   const [metadata] = await lab.getMetadata();
   assert.equal(metadata.state, 'READY');
@@ -323,4 +326,13 @@ test('the client', async t => {
   lab = open(instance, 'tx');
   multi = open(instance, 'multi');
   for (const [name, run] of checks) await t.test(name, run);
+});
+
+test('the client, with an emulator of any project and instance', async t => {
+  instance = await Emulator.start();
+  t.after(() => instance.stop());
+  lab = open(instance);
+  await lab.createAppProfile('multi', {routing: 'any'});
+  multi = open(instance, 'multi');
+  for (const [name, run] of checks) await t.test(name, {skip: onlyLab.has(name)}, run);
 });
