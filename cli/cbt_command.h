@@ -29,6 +29,13 @@ int at_cbt_deleteappprofile(struct at_cbt *cbt, int argc, char **argv);
 int at_cbt_listinstances(struct at_cbt *cbt, int argc, char **argv);
 int at_cbt_listclusters(struct at_cbt *cbt, int argc, char **argv);
 
+/* cbt_cluster.c: making, changing and deleting them */
+int at_cbt_createinstance(struct at_cbt *cbt, int argc, char **argv);
+int at_cbt_deleteinstance(struct at_cbt *cbt, int argc, char **argv);
+int at_cbt_createcluster(struct at_cbt *cbt, int argc, char **argv);
+int at_cbt_updatecluster(struct at_cbt *cbt, int argc, char **argv);
+int at_cbt_deletecluster(struct at_cbt *cbt, int argc, char **argv);
+
 /* cbt_write.c */
 int at_cbt_set(struct at_cbt *cbt, int argc, char **argv);
 int at_cbt_addtocell(struct at_cbt *cbt, int argc, char **argv);

@@ -1,15 +1,12 @@
-/* cbt_profile.c: app profiles. An update is a long-running operation; ours are done when they are
- * answered, and one that is not done is asked for until it is. */
-#include <time.h>
-
+/* cbt_profile.c: app profiles. An update is a long-running operation. */
 #include "cli/cbt_args.h"
 #include "cli/cbt_command.h"
+#include "cli/cbt_operation.h"
 #include "cli/cbt_print.h"
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 
 #define SERVICE "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
 #define ROUTE_USAGE "(route-any | [ route-to=<cluster-id> : transactional-writes])"
-#define POLL_MS 100
 
 typedef Google__Bigtable__Admin__V2__AppProfile app_profile;
 
@@ -161,35 +158,10 @@ int at_cbt_listappprofile(struct at_cbt *cbt, int argc, char **argv)
     return status;
 }
 
-/* Waits until the operation is done; its error becomes the result. */
-static enum at_code
-finish(struct at_cbt *cbt, Google__Longrunning__Operation *operation, struct at_error *reterr)
-{
-    static const struct at_cbt_method METHOD = {"/google.longrunning.Operations/GetOperation",
-                                                &google__longrunning__operation__descriptor, true};
-    while (!operation->done) {
-        void *answer = NULL;
-        struct timespec wait = {.tv_nsec = POLL_MS * 1000000};
-        (void)nanosleep(&wait, NULL);
-        Google__Longrunning__GetOperationRequest *request =
-            AT_PROTO_NEW(&cbt->arena, google__longrunning__get_operation_request);
-        request->name = operation->name;
-        AT_TRY(at_cbt_call(cbt, &METHOD, request, &answer, reterr));
-        operation = answer;
-    }
-    if (operation->result_case != GOOGLE__LONGRUNNING__OPERATION__RESULT_ERROR)
-        return AT_OK;
-    enum at_code code = at_code_from_number((uint32_t)operation->error->code);
-    return code == AT_OK ? AT_OK : at_fail(reterr, code, "%s", operation->error->message);
-}
-
 int at_cbt_updateappprofile(struct at_cbt *cbt, int argc, char **argv)
 {
-    static const struct at_cbt_method METHOD = {SERVICE "UpdateAppProfile",
-                                                &google__longrunning__operation__descriptor, false};
     struct at_error error;
     bool force = false;
-    void *answer = NULL;
     char *paths[2] = {at_proto_text("description"), NULL};
     if (argc < 4)
         return at_cbt_fatal("usage: cbt updateappprofile  <instance-id> <profile-id> <description>"
@@ -207,8 +179,7 @@ int at_cbt_updateappprofile(struct at_cbt *cbt, int argc, char **argv)
     request->update_mask = AT_PROTO_NEW(&cbt->arena, google__protobuf__field_mask);
     request->update_mask->n_paths = 2;
     request->update_mask->paths = paths;
-    if (at_cbt_call(cbt, &METHOD, request, &answer, &error) != AT_OK ||
-        finish(cbt, answer, &error) != AT_OK)
+    if (at_cbt_operation(cbt, SERVICE "UpdateAppProfile", request, &error) != AT_OK)
         return at_cbt_failed("Failed to update app profile ", &error);
     return 0;
 }
