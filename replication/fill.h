@@ -60,8 +60,8 @@ struct at_copy_rule at_replica_copy_rule(const struct at_replica *r,
                                          const struct at_copy_state *donor);
 
 /* at_replica_copy_end is rule 30: V, base, F, facts, members, clock. `ret_grown` (init'ed by the
- * caller) gets each (origin, epoch) that grew, at its new V: the caller empties that log in the
- * same batch. [sync]. */
+ * caller) gets each (origin, epoch) that grew, at its new V, and each that left the vectors:
+ * the caller empties those logs in the same batch. [sync]. */
 void at_replica_copy_end(struct at_replica *r,
                          const struct at_copy_state *donor,
                          struct at_vector *ret_grown);

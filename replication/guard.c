@@ -32,6 +32,13 @@ void at_guard_hear(struct at_guard *g, struct at_member_id member, uint64_t hlc,
     *slot = (struct at_guard_clock){.member = member, .hlc = hlc, .mono_ns = mono_ns};
 }
 
+void at_guard_forget(struct at_guard *g, struct at_member_id member)
+{
+    for (uint32_t i = 0; i < AT_MEMBERS_MAX; i++)
+        if (at_member_eq(g->clocks[i].member, member))
+            g->clocks[i] = (struct at_guard_clock){0};
+}
+
 struct at_guard_finding at_guard_judge(struct at_guard *g,
                                        uint64_t next,
                                        uint64_t released,

@@ -48,6 +48,9 @@ void at_guard_init(struct at_guard *g, uint64_t max_skew_ns);
 /* at_guard_hear: `member`'s clock showed `hlc`. */
 void at_guard_hear(struct at_guard *g, struct at_member_id member, uint64_t hlc, uint64_t mono_ns);
 
+/* at_guard_forget: `member` has left or was removed: its clock counts no more. */
+void at_guard_forget(struct at_guard *g, struct at_member_id member);
+
 /* at_guard_judge: `next` is the stamp that would be issued now, `released` the operator's floor
  * under the median. `alone`: the instance has no other member. */
 struct at_guard_finding at_guard_judge(struct at_guard *g,

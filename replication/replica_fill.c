@@ -15,7 +15,8 @@ static void merge_member(struct at_replica *r, const struct at_copy_member *m);
 static void merge_facts(struct at_replica *r, const struct at_positions_facts *f);
 static void
 merge_first_open(struct at_replica *r, const struct at_copy_state *donor, struct at_vector *grown);
-static void leave_epochs(struct at_replica *r, uint32_t at, uint32_t first_open);
+static void
+leave_epochs(struct at_replica *r, uint32_t at, uint32_t first_open, struct at_vector *grown);
 static void
 merge_positions(struct at_replica *r, const struct at_copy_state *donor, struct at_vector *grown);
 static void note_grown(struct at_vector *grown, struct at_position p);
@@ -237,11 +238,13 @@ merge_first_open(struct at_replica *r, const struct at_copy_state *donor, struct
                 e->epoch < f->epoch && e->end > at_vector_get(&r->applied, e->origin, e->epoch))
                 note_grown(grown, (struct at_position){e->origin, e->epoch, e->end});
         }
-        leave_epochs(r, at, f->epoch);
+        leave_epochs(r, at, f->epoch, grown);
     }
 }
 
-static void leave_epochs(struct at_replica *r, uint32_t at, uint32_t first_open)
+/* What is left of their logs goes with them, whether they grew or not. */
+static void
+leave_epochs(struct at_replica *r, uint32_t at, uint32_t first_open, struct at_vector *grown)
 {
     struct at_origin *o = &r->origins[at];
 
@@ -255,6 +258,7 @@ static void leave_epochs(struct at_replica *r, uint32_t at, uint32_t first_open)
     }
     for (uint32_t e = o->first_open; e < first_open && e - o->first_open < AT_OPEN_EPOCHS_MAX;
          e++) {
+        note_grown(grown, (struct at_position){o->id, e, at_vector_get(&r->applied, o->id, e)});
         at_vector_drop(&r->applied, o->id, e);
         at_vector_drop(&r->durable, o->id, e);
         at_vector_drop(&r->base, o->id, e);

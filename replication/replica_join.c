@@ -15,6 +15,8 @@
  * Acknowledgements are not stored: who restarts asks again. */
 
 static bool was_never(const struct at_replica *r, uint32_t at, const struct at_join *join);
+static void
+note_leave_known(struct at_replica *r, uint32_t from, const struct at_join_answer *answer);
 static void list_active(const struct at_replica *r, struct at_join_answer *answer);
 static bool all_acknowledged(const struct at_replica *r);
 static void believe(struct at_replica *r, uint32_t from, const struct at_join_answer *answer);
@@ -49,7 +51,9 @@ enum at_code at_replica_on_join(struct at_replica *r,
                                           .to = join->from,
                                           .verdict = AT_JOIN_UNKNOWN,
                                           .hlc = r->hlc.now};
-    if (was_never(r, at, join))
+    /* Of two that leave at once neither takes the other's LEAVE any more, nor needs to know. */
+    bool both_left = at_replica_has_left(r) && join->mode == AT_MODE_LEAVING;
+    if (both_left || was_never(r, at, join))
         ret_answer->verdict = AT_JOIN_NEVER;
     else if (at != AT_NO_ORIGIN && at_replica_is_active(r, at))
         ret_answer->verdict = AT_JOIN_KNOWN;
@@ -67,12 +71,12 @@ void at_replica_on_join_answer(struct at_replica *r, const struct at_join_answer
         return;
     if (answer->verdict == AT_JOIN_NEVER && at_replica_has_left(r)) {
         if (from != AT_NO_ORIGIN)
-            r->peers[from].knows_leave = true;
+            note_leave_known(r, from, answer);
         at_replica_leave_settle(r);
         return;
     }
     if (answer->verdict == AT_JOIN_NEVER) {
-        if (from != AT_NO_ORIGIN && !at_replica_is_gone(r, from)) {
+        if (from != AT_NO_ORIGIN && r->mode != AT_MODE_LEAVING && !at_replica_is_gone(r, from)) {
             at_replica_set_mode(r, AT_MODE_REMOVED);
             r->need_sync = true;
         }
@@ -128,9 +132,25 @@ static bool was_never(const struct at_replica *r, uint32_t at, const struct at_j
         return true;
     if (at != AT_NO_ORIGIN && at_replica_is_active(r, at))
         return false;
+    /* An epoch that has left the vectors is complete here, and its registration was not in it. */
     return join->registered.epoch != 0 && by != AT_NO_ORIGIN && at_replica_is_gone(r, by) &&
-           join->registered.epoch >= r->origins[by].first_open &&
-           at_origin_beyond_final(&r->origins[by], join->registered.epoch, join->registered.seq);
+           (join->registered.epoch < r->origins[by].first_open ||
+            at_origin_beyond_final(&r->origins[by], join->registered.epoch, join->registered.seq));
+}
+
+/* Whoever is active here and not there has come to an end since: all had every registration that
+ * this cluster had, before it left. */
+static void
+note_leave_known(struct at_replica *r, uint32_t from, const struct at_join_answer *answer)
+{
+    r->peers[from].knows_leave = true;
+    for (uint32_t i = 0; i < r->origin_count; i++) {
+        bool listed = i == from;
+        for (uint32_t k = 0; k < answer->member_count; k++)
+            listed = listed || at_member_eq(answer->members[k].id, r->origins[i].id);
+        if (!listed && i != r->self_index && at_replica_is_active(r, i))
+            r->peers[i].knows_leave = true;
+    }
 }
 
 static void list_active(const struct at_replica *r, struct at_join_answer *answer)

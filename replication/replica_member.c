@@ -42,6 +42,7 @@ void at_replica_member_left(struct at_replica *r, struct at_position last)
     if (at == AT_NO_ORIGIN)
         return;
     at_origin_left(&r->origins[at], last);
+    at_guard_forget(&r->guard, last.origin);
     r->need_sync = true;
     if (at == r->self_index) {
         AT_ASSERT(last.epoch == r->epoch && last.seq == r->seq);
@@ -148,6 +149,7 @@ static void remove_one(struct at_replica *r, struct at_member_id id)
     if (at == AT_NO_ORIGIN)
         return;
     at_origin_removed(&r->origins[at], &r->applied);
+    at_guard_forget(&r->guard, id);
     r->peers[at].parked.epoch = 0;
     for (uint32_t i = 0; i < r->origin_count && !AT_MUTANT(dead_voucher_counts); i++)
         at_origin_void(&r->origins[i], id);

@@ -11,6 +11,7 @@
 
 #define IN_TOUCH_NS_MAX AT_GUARD_HEARD_NS_MAX
 
+static bool has_just_left(const struct at_replica *r, const struct at_reply *reply);
 static uint64_t acceptance_limit(const struct at_replica *r, uint64_t wall_ns);
 static enum at_admit admit_own(struct at_replica *r, struct at_position p);
 static bool refused_of_gone(const struct at_replica *r, uint32_t at, struct at_position p);
@@ -117,7 +118,7 @@ bool at_replica_merge_reply(struct at_replica *r,
 {
     const char *why = NULL;
 
-    if (!at_replica_admit_reply(r, reply, &why))
+    if (!at_replica_admit_reply(r, reply, &why) && !has_just_left(r, reply))
         return true;
     uint32_t from = at_replica_find_origin(r, reply->from);
     struct at_peer *peer = &r->peers[from];
@@ -126,7 +127,8 @@ bool at_replica_merge_reply(struct at_replica *r,
     peer->heard_mono_ns = mono_ns;
     peer->replied = true;
     at_vector_copy(&peer->known, &reply->ends_known);
-    at_guard_hear(&r->guard, reply->from, reply->hlc, mono_ns);
+    if (at_replica_is_active(r, from))
+        at_guard_hear(&r->guard, reply->from, reply->hlc, mono_ns);
     (void)at_replica_judge_clock(r, wall_ns, mono_ns);
 
     told_vector(r, &reply->ends_known);
@@ -140,6 +142,18 @@ bool at_replica_merge_reply(struct at_replica *r,
     merge_gaps(r, from, reply);
     at_replica_decide_mode(r);
     return believed;
+}
+
+/* The reply held the sender's LEAVE. The facts that come with it are perhaps told here only: the
+ * ends of its last epochs. */
+static bool has_just_left(const struct at_replica *r, const struct at_reply *reply)
+{
+    uint32_t at = at_replica_find_origin(r, reply->from);
+
+    return at_replica_is_instance(r, reply->instance_id) && r->mode != AT_MODE_COPYING &&
+           r->mode != AT_MODE_INIT && at != AT_NO_ORIGIN && at != r->self_index &&
+           r->origins[at].state == AT_ORIGIN_LEFT && !r->origins[at].fenced &&
+           reply->incarnation >= r->origins[at].min_incarnation;
 }
 
 void at_replica_on_pull(struct at_replica *r, const struct at_pull *pull, uint64_t mono_ns)

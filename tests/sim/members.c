@@ -1,9 +1,11 @@
 #include "base/assert.h"
+#include "replication/origin.h"
 #include "sim/world.h"
 
 /* Joins, leaves and forced removals, rules 35-39. The acts of operators are sim_join, sim_leave and
  * sim_remove; all else a cluster does by itself, a step at a time. */
 
+static const struct at_member_view *own_view(const struct sim_world *w, uint32_t node);
 static void ask_join(struct sim_world *w, uint32_t node, uint32_t member);
 static void leave_on(struct sim_world *w, uint32_t node);
 static void fence_on(struct sim_world *w, uint32_t node);
@@ -13,6 +15,7 @@ answer_join(struct sim_world *w, const struct sim_letter *l, const struct at_joi
 static void
 answer_fence(struct sim_world *w, const struct sim_letter *l, const struct at_fence *fence);
 static uint32_t active_count(const struct sim_world *w, uint32_t node);
+static uint32_t others_stay(const struct sim_world *w, uint32_t node);
 static uint32_t random_member(struct sim_world *w, uint32_t node);
 
 void sim_join(struct sim_world *w, uint32_t registrar)
@@ -22,7 +25,10 @@ void sim_join(struct sim_world *w, uint32_t registrar)
     struct at_error error;
     uint32_t joiner = w->node_count;
 
-    if (joiner == SIM_NODES_MAX || active_count(w, registrar) + 1 >= AT_MEMBERS_MAX)
+    uint32_t there = 0;
+    for (uint32_t i = 0; i < w->node_count; i++)
+        there += w->nodes[i].state != SIM_GONE;
+    if (joiner == SIM_NODES_MAX || there >= AT_MEMBERS_MAX)
         return;
     if (at_replica_may_register(n->replica, &error) != AT_OK ||
         at_replica_may_write(n->replica, sim_wall(w, registrar), w->now_ns, &error) != AT_OK) {
@@ -54,7 +60,8 @@ void sim_leave(struct sim_world *w, uint32_t node)
 {
     struct at_error error;
 
-    if (active_count(w, node) < 3 && !w->faithful)
+    uint32_t lost = (uint32_t)__builtin_popcount(w->removed_by_force);
+    if (others_stay(w, node) <= lost)
         return;
     if (at_replica_leave_begin(w->nodes[node].replica, &error) != AT_OK) {
         sim_trace(w, "cluster %u does not leave: %s", node, error.msg);
@@ -88,6 +95,7 @@ void sim_member_step(struct sim_world *w, uint32_t node)
     uint32_t count = 0;
 
     if (n->view.mode == AT_MODE_REMOVED) {
+        w->stats.leaves += own_view(w, node)->state == AT_ORIGIN_LEFT;
         sim_trace(w, "cluster %u ends", node);
         sim_node_stop(w, node, SIM_GONE);
         return;
@@ -105,6 +113,16 @@ void sim_member_step(struct sim_world *w, uint32_t node)
         fence_on(w, node);
 }
 
+static const struct at_member_view *own_view(const struct sim_world *w, uint32_t node)
+{
+    const struct at_replica_view *v = &w->nodes[node].view;
+    uint32_t i = 0;
+
+    while (i < v->member_count - 1 && !at_member_eq(v->members[i].id, v->self))
+        i++;
+    return &v->members[i];
+}
+
 static void ask_join(struct sim_world *w, uint32_t node, uint32_t member)
 {
     struct sim_node *n = &w->nodes[node];
@@ -116,7 +134,8 @@ static void ask_join(struct sim_world *w, uint32_t node, uint32_t member)
                            .from = sim_id(node),
                            .incarnation = n->view.epoch,
                            .mode = (uint8_t)n->view.mode,
-                           .caught_up = n->view.caught_up};
+                           .caught_up = n->view.caught_up,
+                           .registered = own_view(w, node)->registered};
     enum at_code code = at_join_encode(&join, &l->bytes);
     AT_ASSERT(code == AT_OK);
 }
@@ -133,10 +152,12 @@ static void leave_on(struct sim_world *w, uint32_t node)
     }
     if (at_replica_leave_done(n->replica)) {
         w->stats.leaves++;
-        sim_trace(w, "cluster %u has left", node);
+        sim_trace(w, "cluster %u has left and ends", node);
         sim_node_stop(w, node, SIM_GONE);
         return;
     }
+    if (own_view(w, node)->state != AT_ORIGIN_LEFT)
+        return;
     for (uint32_t i = 0; i < (w->faithful ? w->node_count : 1); i++) {
         uint32_t member = w->faithful ? i : random_member(w, node);
         if (member != node && sim_is_member(w, node, sim_id(member)))
@@ -205,6 +226,8 @@ void sim_member_message(struct sim_world *w, const struct sim_letter *l, struct 
         answer_join(w, l, &m->u.join);
         break;
     case AT_MESSAGE_JOIN_ANSWER:
+        sim_trace(w, "cluster %u hears of %u: verdict %u", l->to, l->from,
+                  m->u.join_answer.verdict);
         at_replica_on_join_answer(n->replica, &m->u.join_answer);
         sim_commit(w, l->to, false);
         w->stats.joined += !was && n->view.joined;
@@ -261,18 +284,15 @@ answer_fence(struct sim_world *w, const struct sim_letter *l, const struct at_fe
 
 bool sim_may_lose(const struct sim_world *w, uint32_t members)
 {
-    uint32_t lost = 0;
+    uint32_t gone = members | w->removed_by_force;
     uint32_t left = 0;
 
     for (uint32_t i = 0; i < w->node_count; i++) {
-        if (w->nodes[i].state == SIM_GONE || w->nodes[i].state == SIM_ABSENT)
-            continue;
-        if ((members | w->removed_by_force) >> i & 1)
-            lost++;
-        else
-            left += w->nodes[i].state == SIM_DOWN || w->nodes[i].view.joined;
+        bool is_there = w->nodes[i].state == SIM_UP || w->nodes[i].state == SIM_DOWN;
+        left += is_there && (gone >> i & 1) == 0 && w->nodes[i].view.joined &&
+                w->nodes[i].view.mode != AT_MODE_LEAVING;
     }
-    return left > lost;
+    return left > (uint32_t)__builtin_popcount(gone);
 }
 
 static uint32_t active_count(const struct sim_world *w, uint32_t node)
@@ -282,6 +302,17 @@ static uint32_t active_count(const struct sim_world *w, uint32_t node)
 
     for (uint32_t i = 0; i < v->member_count; i++)
         count += v->members[i].active;
+    return count;
+}
+
+/* Full members that run, do not leave and are not being removed: an instance is not emptied. */
+static uint32_t others_stay(const struct sim_world *w, uint32_t node)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < w->node_count; i++)
+        count += i != node && sim_up(w, i) && w->nodes[i].view.joined &&
+                 w->nodes[i].view.mode == AT_MODE_READY && (w->removed_by_force >> i & 1) == 0;
     return count;
 }
 

@@ -62,8 +62,10 @@ static void heal(struct sim_world *w)
         if (sim_up(w, i) && w->nodes[i].round_open)
             sim_commit(w, i, false);
     }
-    w->now_ns += 600 * SIM_MS; /* all that was on its way arrives */
-    sim_deliver_due(w);
+    for (uint32_t i = 0; i < 100; i++) { /* all that was on its way arrives */
+        w->now_ns += 20 * SIM_MS;
+        sim_deliver_due(w);
+    }
     w->now_ns += 3000 * SIM_MS;
 }
 
