@@ -56,13 +56,19 @@ gcx_family(struct fx *f, const char *family, const char *rule, struct at_slice t
 }
 
 /* Table t, without families. */
-static FX_UNUSED void gcx_open(struct fx *f, uint32_t member, uint32_t member_count)
+static FX_UNUSED void gcx_open_as(struct fx *f, uint32_t member, uint32_t member_count, bool manual)
 {
     fx_prepare(f, member, member_count);
     f->config.clock = (struct at_clock){gcx_clock, gcx_clock, f};
+    f->config.manual = manual;
     fx_reopen(f);
     if (member == 1)
         AT_ASSERT(fx_change(f, "t", NULL, at_slice_make(NULL, 0), true) == AT_OK);
+}
+
+static FX_UNUSED void gcx_open(struct fx *f, uint32_t member, uint32_t member_count)
+{
+    gcx_open_as(f, member, member_count, false);
 }
 
 /* --- another rule for a family --- */
@@ -128,8 +134,7 @@ gcx_collect_in(struct fx *f, const char *table, struct at_collect *ret_collect)
     sem_init(&wait.done, 0, 0);
     *ret_collect = (struct at_collect){.table = fx_s(table), .done = gcx_done, .ctx = &wait};
     AT_ASSERT(at_store_collect(f->store, ret_collect) == AT_OK);
-    while (sem_wait(&wait.done) != 0)
-        continue;
+    fx_await(f, &wait.done);
     sem_destroy(&wait.done);
     return ret_collect->code;
 }

@@ -11,9 +11,9 @@
 #include "base/assert.h"
 
 /* RocksDB's logs are the files NNNNNN.log. After each sync their sizes are noted; what is beyond
- * them may be lost, from any byte on: recovery ends at the first record that is not whole. Logs that
- * were closed are synced before a table that goes beyond them is installed, so one that is not the
- * newest and was not noted yet is taken for synced; that only loses less. */
+ * them may be lost, from any byte on: recovery ends at the first record that is not whole. Logs
+ * that were closed are synced before a table that goes beyond them is installed, so one that is not
+ * the newest and was not noted yet is taken for synced; that only loses less. */
 
 #define PATH_BYTES 512
 

@@ -1,5 +1,5 @@
-/* lossy_store.h: a manual store whose machine can go down: what was committed but not synced is lost
- * from some point on, as with a power cut. Driven by one thread. */
+/* lossy_store.h: a manual store whose machine can go down: what was committed but not synced is
+ * lost from some point on, as with a power cut. Driven by one thread. */
 #ifndef ATOLL_TESTS_SUPPORT_LOSSY_STORE_H
 #define ATOLL_TESTS_SUPPORT_LOSSY_STORE_H
 
@@ -33,7 +33,8 @@ void lossy_store_down(struct lossy_store *l);
 void lossy_store_kill(struct lossy_store *l);
 /* lossy_store_unsynced: bytes of the log that a power cut may take. */
 uint64_t lossy_store_unsynced(const struct lossy_store *l);
-/* lossy_store_power_cut: the machine goes down; of the unsynced bytes only the first `kept` stay. */
+/* lossy_store_power_cut: the machine goes down; of the unsynced bytes only the first `kept` stay.
+ */
 void lossy_store_power_cut(struct lossy_store *l, uint64_t kept);
 
 #endif

@@ -66,6 +66,17 @@ static uint64_t fx_mono_ns(void *ctx)
     return at_clock_mono_ns(&system);
 }
 
+/* Waits for what the store does; one that is manual is driven. */
+static FX_UNUSED void fx_await(struct fx *f, sem_t *done)
+{
+    while (f->config.manual && sem_trywait(done) != 0) {
+        at_store_turn(f->store);
+        (void)at_store_collect_turn(f->store, 4 * AT_KIB);
+    }
+    while (!f->config.manual && sem_wait(done) != 0)
+        continue; /* interrupted */
+}
+
 /* --- giving a reply to a store --- */
 
 struct fx_apply {
@@ -151,8 +162,7 @@ static FX_UNUSED enum at_code fx_run(struct fx *f, struct at_write *write)
     write->done = fx_done;
     write->ctx = &wait;
     AT_ASSERT(at_store_submit(f->store, write) == AT_OK);
-    while (sem_wait(&wait.done) != 0)
-        continue;
+    fx_await(f, &wait.done);
     sem_destroy(&wait.done);
     return write->code;
 }
@@ -428,8 +438,7 @@ static FX_UNUSED void fx_reply_give(struct fx_reply *r, struct fx *to)
 {
     sem_init(&r->apply.done, 0, 0);
     AT_ASSERT(at_store_apply(to->store, &r->apply.apply));
-    while (sem_wait(&r->apply.done) != 0)
-        continue;
+    fx_await(to, &r->apply.done);
     sem_destroy(&r->apply.done);
 }
 
@@ -502,8 +511,7 @@ static FX_UNUSED void fx_acknowledge(struct fx *to, struct fx *from)
     c.mono_ns = fx_mono_ns(NULL);
     sem_init(&c.done, 0, 0);
     AT_ASSERT(at_store_call(to->store, &c.call));
-    while (sem_wait(&c.done) != 0)
-        continue;
+    fx_await(to, &c.done);
     sem_destroy(&c.done);
     at_vector_deinit(&c.pull.applied);
     at_vector_deinit(&c.pull.durable);
