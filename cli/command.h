@@ -10,6 +10,7 @@ int at_command_router(int argc, char **argv);
 int at_command_emulator(int argc, char **argv);
 
 /* The launcher. */
+int at_command_launch(int argc, char **argv);
 int at_command_up(int argc, char **argv);
 int at_command_down(int argc, char **argv);
 int at_command_start(int argc, char **argv);

@@ -26,6 +26,7 @@ static const struct {
     {"bench", at_command_bench, "drive an endpoint and report throughput and latency"},
     {"cluster", at_command_cluster, NULL},
     {"router", at_command_router, NULL},
+    {"launch", at_command_launch, NULL},
 };
 
 static void print_usage(FILE *out)

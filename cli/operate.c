@@ -1,5 +1,6 @@
 /* operate.c: `atoll down`, `atoll kill`, `atoll start`: small acts on a running instance. */
 #include <argp.h>
+#include <limits.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -44,6 +45,28 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* CLUSTER is of the first instance, INSTANCE/CLUSTER of another one. */
+static enum at_code
+open_folder(struct operate_options *o, struct at_state_dir *s, struct at_error *reterr)
+{
+    const char *slash = o->cluster ? strchr(o->cluster, '/') : NULL;
+    AT_TRY(at_state_dir_open(s, o->state_dir, reterr));
+    if (!slash)
+        return AT_OK;
+    char path[PATH_MAX];
+    size_t len = (size_t)(slash - o->cluster);
+    bool first =
+        strlen(s->instance.instance) == len && strncmp(s->instance.instance, o->cluster, len) == 0;
+    int n = snprintf(path, sizeof(path), "%s/instances/%.*s", s->path, (int)len, o->cluster);
+    o->cluster = slash + 1;
+    if (first)
+        return AT_OK;
+    at_state_dir_close(s);
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return at_fail(reterr, AT_INVALID_ARGUMENT, "the name is too long");
+    return at_state_dir_open(s, path, reterr);
+}
+
 /* Parses, opens and locks the folder, and checks that the cluster is one. Returns an exit code. */
 static int begin(int argc,
                  char **argv,
@@ -55,7 +78,7 @@ static int begin(int argc,
     o->state_dir = AT_STATE_DIR_DEFAULT;
     if (argp_parse(argp, argc, argv, 0, NULL, o) != 0)
         return 2;
-    enum at_code code = at_state_dir_open(s, o->state_dir, &error);
+    enum at_code code = open_folder(o, s, &error);
     if (code == AT_OK)
         code = at_state_dir_lock(s, &error);
     if (code == AT_OK && o->cluster && strcmp(o->cluster, AT_ROUTER_NAME) != 0 &&
@@ -80,13 +103,24 @@ end(const char *command, enum at_code code, const struct at_error *error, struct
 int at_command_down(int argc, char **argv)
 {
     static const struct argp ARGP = {
-        OPTIONS, parse, NULL, "Stops all processes of an instance. Data stays.", NULL, NULL, NULL};
+        OPTIONS, parse, NULL, "Stops all processes of all instances. Data stays.",
+        NULL,    NULL,  NULL};
     struct operate_options o = {0};
     struct at_state_dir s;
     int status = begin(argc, argv, &ARGP, &o, &s);
     if (status != 0)
         return status;
+    const char **paths;
     uint32_t stopped = at_process_stop_all(&s, STOP_MS_MAX);
+    uint32_t count = at_state_dir_folders(&s, &paths);
+    for (uint32_t i = 0; i < count; i++) {
+        struct at_state_dir other;
+        struct at_error error;
+        if (at_state_dir_open(&other, paths[i], &error) == AT_OK &&
+            at_state_dir_lock(&other, &error) == AT_OK)
+            stopped += at_process_stop_all(&other, STOP_MS_MAX);
+        at_state_dir_close(&other);
+    }
     (void)printf("stopped %u processes\n", stopped);
     return end("down", AT_OK, NULL, &s);
 }
@@ -95,7 +129,7 @@ int at_command_kill(int argc, char **argv)
 {
     static const struct argp ARGP = {OPTIONS,
                                      parse,
-                                     "CLUSTER",
+                                     "[INSTANCE/]CLUSTER",
                                      "Ends one cluster (or the router) by SIGKILL, as a power cut "
                                      "of its zone would.",
                                      NULL,
@@ -118,7 +152,7 @@ int at_command_start(int argc, char **argv)
     static const struct argp ARGP = {
         OPTIONS,
         parse,
-        "CLUSTER",
+        "[INSTANCE/]CLUSTER",
         "Starts a cluster (or the router) that is down and waits until "
         "it serves.",
         NULL,

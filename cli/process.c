@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
@@ -67,9 +68,9 @@ at_process_spawn(struct at_state_dir *s, const char *name, pid_t *ret_pid, struc
         at_state_dir_path(s, "", "instance", ".yaml"),
         "--run-file",
         run_file,
-        router ? NULL : "--cluster", /* a router's arguments end here */
-        name,
-        "--data",
+        router ? "--state-dir" : "--cluster",
+        router ? s->path : name,
+        router ? NULL : "--data", /* a router's arguments end here */
         at_state_dir_path(s, "data", name, ""),
         NULL,
     };
@@ -188,6 +189,62 @@ uint32_t at_process_stop_all(struct at_state_dir *s, uint32_t timeout_ms)
         (void)unlink(at_state_dir_path(s, "run", name_at(s, i), ".json"));
     }
     return running;
+}
+
+bool at_process_stop_one(struct at_state_dir *s, const char *name, uint32_t timeout_ms)
+{
+    struct at_running r = at_state_dir_running(s, name);
+    uint64_t end_ms = now_ms() + timeout_ms;
+    if (r.alive)
+        (void)kill(r.pid, timeout_ms > 0 ? SIGTERM : SIGKILL);
+    while (r.alive && !gone(s, name, r.pid)) {
+        if (now_ms() >= end_ms)
+            (void)kill(r.pid, SIGKILL);
+        (void)usleep(POLL_US);
+    }
+    (void)unlink(at_state_dir_path(s, "run", name, ".json"));
+    return r.alive;
+}
+
+static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *ftw)
+{
+    (void)stat;
+    (void)kind;
+    (void)ftw;
+    return remove(path) == 0 || errno == ENOENT ? 0 : errno;
+}
+
+enum at_code at_process_remove_tree(const char *path, struct at_error *reterr)
+{
+    enum { DESCRIPTORS = 16 };
+    int err =
+        access(path, F_OK) == 0 ? nftw(path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS) : 0;
+    if (err == 0)
+        return AT_OK;
+    return at_fail(reterr, AT_UNAVAILABLE, "%s cannot be removed: %s", path,
+                   strerrordesc_np(err > 0 ? err : errno));
+}
+
+enum at_code at_process_forget(struct at_state_dir *s, const char *name, struct at_error *reterr)
+{
+    AT_TRY(at_process_remove_tree(at_state_dir_path(s, "data", name, ""), reterr));
+    (void)unlink(at_state_dir_path(s, "data", name, BORN_SUFFIX));
+    (void)unlink(at_state_dir_path(s, "logs", name, ".log"));
+    (void)unlink(at_state_dir_path(s, "run", name, ".json"));
+    return AT_OK;
+}
+
+enum at_code at_process_start_clusters(struct at_state_dir *s,
+                                       pid_t ret_pids[AT_MEMBERS_MAX],
+                                       struct at_error *reterr)
+{
+    for (uint32_t i = 0; i < s->instance.cluster_count; i++) {
+        const char *id = s->instance.clusters[i].id;
+        ret_pids[i] = 0;
+        if (!at_state_dir_running(s, id).alive)
+            AT_TRY(at_process_spawn(s, id, &ret_pids[i], reterr));
+    }
+    return AT_OK;
 }
 
 enum at_code at_process_kill(struct at_state_dir *s, const char *name, struct at_error *reterr)

@@ -23,6 +23,22 @@ AT_MUST_USE enum at_code at_process_wait_serving(struct at_state_dir *s,
  * rest. Returns how many were running. */
 uint32_t at_process_stop_all(struct at_state_dir *s, uint32_t timeout_ms);
 
+/* at_process_stop_one does the same to one process; false: it was not running. */
+bool at_process_stop_one(struct at_state_dir *s, const char *name, uint32_t timeout_ms);
+
+/* at_process_forget removes what a cluster leaves: data, log and run file. It must not run. */
+AT_MUST_USE enum at_code
+at_process_forget(struct at_state_dir *s, const char *name, struct at_error *reterr);
+
+/* at_process_remove_tree removes a folder with all that is in it; gone already is no error. */
+AT_MUST_USE enum at_code at_process_remove_tree(const char *path, struct at_error *reterr);
+
+/* at_process_start_clusters starts all clusters that do not run. Does not wait: `ret_pids`, by the
+ * clusters' order, are for at_process_wait_serving (0: it ran already). */
+AT_MUST_USE enum at_code at_process_start_clusters(struct at_state_dir *s,
+                                                   pid_t ret_pids[AT_MEMBERS_MAX],
+                                                   struct at_error *reterr);
+
 /* at_process_kill sends SIGKILL and waits until the process is gone. FAILED_PRECONDITION when it is
  * not running. */
 AT_MUST_USE enum at_code

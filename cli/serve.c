@@ -1,9 +1,11 @@
 /* serve.c: `atoll cluster` and `atoll router`: the processes that `atoll up` starts. */
 #include <argp.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/log.h"
@@ -16,10 +18,18 @@ struct serve_options {
     const char *cluster;
     const char *data;
     const char *run_file;
+    const char *state_dir;
     unsigned loops;
 };
 
-enum { OPT_INSTANCE = 'i', OPT_CLUSTER = 'c', OPT_DATA = 'd', OPT_RUN = 'r', OPT_LOOPS = 'l' };
+enum {
+    OPT_INSTANCE = 'i',
+    OPT_CLUSTER = 'c',
+    OPT_DATA = 'd',
+    OPT_RUN = 'r',
+    OPT_LOOPS = 'l',
+    OPT_STATE = 's'
+};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -36,6 +46,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case OPT_RUN:
         o->run_file = arg;
+        return 0;
+    case OPT_STATE:
+        o->state_dir = arg;
         return 0;
     case OPT_LOOPS:
         o->loops = (unsigned)strtoul(arg, NULL, 10);
@@ -122,7 +135,12 @@ int at_command_cluster(int argc, char **argv)
 
 int at_command_router(int argc, char **argv)
 {
-    static const struct argp_option OPTIONS[] = {COMMON, {0}};
+    static const struct argp_option OPTIONS[] = {
+        COMMON,
+        {"state-dir", OPT_STATE, "DIR", 0,
+         "folder of the instances: the router serves all, and has processes started there", 0},
+        {0},
+    };
     static const struct argp ARGP = {OPTIONS, parse, NULL, "Runs a router until SIGTERM.",
                                      NULL,    NULL,  NULL};
     struct serve_options o = {.loops = 1};
@@ -135,8 +153,14 @@ int at_command_router(int argc, char **argv)
     raise_descriptor_limit();
     int status = 1;
     if (load(&o, &arena, &instance, "router") == AT_OK) {
-        struct at_router_config config = {
-            .instance = &instance, .loop_count = o.loops, .run_file = o.run_file};
+        char program[PATH_MAX] = "";
+        if (readlink("/proc/self/exe", program, sizeof(program) - 1) < 0)
+            at_log(AT_LOG_WARN, "the program does not find itself");
+        struct at_router_config config = {.instance = &instance,
+                                          .loop_count = o.loops,
+                                          .run_file = o.run_file,
+                                          .state_dir = o.state_dir,
+                                          .program = program};
         status = at_router_main(&config);
     }
     at_arena_deinit(&arena);

@@ -10,6 +10,7 @@
 #include "cli/state_dir.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -84,6 +85,12 @@ static bool is_same_file(const char *a, const char *b)
            sa.st_ino == sb.st_ino;
 }
 
+void at_state_dir_begin(struct at_state_dir *s, const char *path)
+{
+    init(s, path);
+    make_canonical(s);
+}
+
 enum at_code at_state_dir_open(struct at_state_dir *s, const char *path, struct at_error *reterr)
 {
     init(s, path);
@@ -141,6 +148,69 @@ enum at_code at_state_dir_create(struct at_state_dir *s,
     AT_TRY(part_equal_slots(&slots, reterr));
     AT_TRY(fill_slots(&slots, reterr));
     return at_instance_save(own, &s->instance, reterr);
+}
+
+const char *at_state_dir_of(struct at_state_dir *root, const char *project, const char *instance)
+{
+    const char *folder = at_state_dir_path(root, "instances", instance, "");
+    if (strcmp(project, root->instance.project) == 0)
+        return folder;
+    return at_arena_printf(&root->arena, "%s@%s", folder, project);
+}
+
+static int cmp_paths(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+uint32_t at_state_dir_folders(struct at_state_dir *root, const char ***ret_paths)
+{
+    const char **paths = AT_ARENA_ARRAY(&root->arena, const char *, AT_INSTANCES_MAX);
+    uint32_t count = 0;
+    DIR *dir = opendir(at_state_dir_path(root, "", "instances", ""));
+    const struct dirent *entry;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this thread's own. */
+    while (dir && count < AT_INSTANCES_MAX && (entry = readdir(dir)) != NULL)
+        if (entry->d_name[0] != '.')
+            paths[count++] = at_state_dir_path(root, "instances", entry->d_name, "");
+    if (dir)
+        (void)closedir(dir);
+    if (count > 0)
+        qsort(paths, count, sizeof(*paths), cmp_paths);
+    *ret_paths = paths;
+    return count;
+}
+
+enum at_code at_state_dir_make(struct at_state_dir *s, struct at_error *reterr)
+{
+    AT_TRY(make_dir(s->path, reterr));
+    return make_dirs(s, reterr);
+}
+
+enum at_code at_state_dir_save(struct at_state_dir *s, struct at_error *reterr)
+{
+    return at_instance_save(at_state_dir_path(s, "", "instance", ".yaml"), &s->instance, reterr);
+}
+
+/* Ports of clusters that run are theirs. */
+enum at_code at_state_dir_ports(struct at_state_dir *s, bool *ret_changed, struct at_error *reterr)
+{
+    struct slots slots = {.count = 0};
+    uint16_t before[PORTS_MAX];
+    for (uint32_t i = 0; i < s->instance.cluster_count; i++) {
+        struct at_cluster_config *c = &s->instance.clusters[i];
+        if (at_state_dir_running(s, c->id).alive)
+            continue;
+        slots.items[slots.count++] = (struct slot){&c->grpc_port, false};
+        slots.items[slots.count++] = (struct slot){&c->peer_port, false};
+    }
+    for (uint32_t i = 0; i < slots.count; i++)
+        before[i] = *slots.items[i].port;
+    AT_TRY(fill_slots(&slots, reterr));
+    *ret_changed = false;
+    for (uint32_t i = 0; i < slots.count; i++)
+        *ret_changed = *ret_changed || before[i] != *slots.items[i].port;
+    return AT_OK;
 }
 
 static enum at_code make_dir(const char *path, struct at_error *reterr)

@@ -7,6 +7,9 @@
  *   STATE/logs/NAME.log        stderr of each process
  *   STATE/run/NAME.json        {"pid", "grpc", ...}, written by a process once it serves
  *   STATE/lock                 held by the command that starts or stops processes
+ *   STATE/members              the highest member number that was ever given
+ *   STATE/instances/INSTANCE/  the same for each other instance, without a router of its own;
+ *                              INSTANCE@PROJECT when its project is not the first one's
  *
  * NAME is a cluster id or "router" (no cluster may be called so). */
 #ifndef ATOLL_CLI_STATE_DIR_H
@@ -45,6 +48,27 @@ AT_MUST_USE enum at_code at_state_dir_create(struct at_state_dir *s,
                                              int http_port,
                                              struct at_error *reterr);
 void at_state_dir_close(struct at_state_dir *s);
+
+/* at_state_dir_begin names a folder without reading anything of it; it may not be there yet. */
+void at_state_dir_begin(struct at_state_dir *s, const char *path);
+
+/* at_state_dir_of names the folder of an instance below the first one's. Into root's arena. */
+const char *at_state_dir_of(struct at_state_dir *root, const char *project, const char *instance);
+
+/* at_state_dir_folders lists the folders of all other instances, in order; into root's arena.
+ * Returns how many. */
+uint32_t at_state_dir_folders(struct at_state_dir *root, const char ***ret_paths);
+
+/* at_state_dir_make makes the folder itself, those in it, and one for the data of each cluster. */
+AT_MUST_USE enum at_code at_state_dir_make(struct at_state_dir *s, struct at_error *reterr);
+
+/* at_state_dir_ports gives every cluster that has no port, or one that somebody else has taken, a
+ * free one. `*ret_changed` when any is new. */
+AT_MUST_USE enum at_code
+at_state_dir_ports(struct at_state_dir *s, bool *ret_changed, struct at_error *reterr);
+
+/* at_state_dir_save writes instance.yaml. */
+AT_MUST_USE enum at_code at_state_dir_save(struct at_state_dir *s, struct at_error *reterr);
 
 /* at_state_dir_lock takes the lock; UNAVAILABLE when another command has it for more than 10 s. */
 AT_MUST_USE enum at_code at_state_dir_lock(struct at_state_dir *s, struct at_error *reterr);

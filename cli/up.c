@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +32,9 @@ struct started {
     pid_t pids[AT_MEMBERS_MAX + 1];
     uint32_t count;
 };
+
+static void start_others(struct at_state_dir *root);
+static void stop_others(struct at_state_dir *root);
 
 static enum at_code
 start_all(struct at_state_dir *s, struct started *ret_started, struct at_error *reterr);
@@ -155,6 +159,7 @@ static int up(const struct up_options *o)
         start_all(&s, &started, &error) != AT_OK)
         status = fail(&error);
     if (status == 0) {
+        start_others(&s);
         (void)close(s.lock_fd); /* other commands may act from here on */
         s.lock_fd = -1;
         at_table_print_instance(stdout, &s);
@@ -195,12 +200,62 @@ start_all(struct at_state_dir *s, struct started *ret_started, struct at_error *
     return code;
 }
 
+static enum at_code start_other(struct at_state_dir *s, struct at_error *reterr)
+{
+    pid_t pids[AT_MEMBERS_MAX];
+    bool changed = false;
+    AT_TRY(at_state_dir_lock(s, reterr));
+    AT_TRY(at_state_dir_ports(s, &changed, reterr));
+    if (changed)
+        AT_TRY(at_state_dir_save(s, reterr));
+    AT_TRY(at_process_start_clusters(s, pids, reterr));
+    for (uint32_t i = 0; i < s->instance.cluster_count; i++)
+        if (pids[i] > 0)
+            AT_TRY(at_process_wait_serving(s, s->instance.clusters[i].id, pids[i], SERVING_MS_MAX,
+                                           reterr));
+    return AT_OK;
+}
+
+/* The instances beside the first one. One that does not start is told, and keeps nobody else from
+ * starting. One whose making was not finished is the router's matter. */
+static void start_others(struct at_state_dir *root)
+{
+    const char **paths;
+    uint32_t count = at_state_dir_folders(root, &paths);
+    for (uint32_t i = 0; i < count; i++) {
+        struct at_state_dir s;
+        struct at_error error;
+        if (access(at_arena_printf(&root->arena, "%s/creation.json", paths[i]), F_OK) == 0)
+            continue;
+        enum at_code code = at_state_dir_open(&s, paths[i], &error);
+        if (code == AT_OK)
+            code = start_other(&s, &error);
+        if (code != AT_OK)
+            (void)fail(&error);
+        at_state_dir_close(&s);
+    }
+}
+
+static void stop_others(struct at_state_dir *root)
+{
+    const char **paths;
+    uint32_t count = at_state_dir_folders(root, &paths);
+    for (uint32_t i = 0; i < count; i++) {
+        struct at_state_dir s;
+        struct at_error error;
+        if (at_state_dir_open(&s, paths[i], &error) == AT_OK &&
+            at_state_dir_lock(&s, &error) == AT_OK)
+            (void)at_process_stop_all(&s, STOP_MS_MAX);
+        at_state_dir_close(&s);
+    }
+}
+
 static const char *name_of(const struct started *started, pid_t pid)
 {
     for (uint32_t i = 0; i < started->count; i++)
         if (started->pids[i] == pid)
             return started->names[i];
-    return "process";
+    return NULL;
 }
 
 static bool any_runs(struct at_state_dir *s)
@@ -216,6 +271,8 @@ static bool any_runs(struct at_state_dir *s)
 static int stay(struct at_state_dir *s, const struct started *started)
 {
     sigset_t set = stop_signals();
+    /* what the router has started for it becomes this command's when the launcher ends */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     (void)puts("\nCtrl-C stops all.");
     (void)fflush(stdout);
     for (;;) {
@@ -225,6 +282,8 @@ static int stay(struct at_state_dir *s, const struct started *started)
         pid_t pid;
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
             const char *name = name_of(started, pid);
+            if (!name)
+                continue; /* of the launcher: the router tells */
             if (WIFSIGNALED(status))
                 (void)printf("%s (pid %d) was ended by signal %d; `atoll start %s` starts it\n",
                              name, (int)pid, WTERMSIG(status), name);
@@ -242,5 +301,6 @@ static int stay(struct at_state_dir *s, const struct started *started)
     if (at_state_dir_lock(s, &error) != AT_OK)
         return fail(&error);
     (void)at_process_stop_all(s, STOP_MS_MAX);
+    stop_others(s);
     return 0;
 }

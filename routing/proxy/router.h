@@ -13,6 +13,10 @@ struct at_router_config {
     const struct at_instance_config *instance; /* resolved: every port is known. Borrowed */
     uint32_t loop_count;
     const char *run_file; /* where to write {"pid","grpc","http"} once serving; may be NULL */
+    /* Where the launcher keeps instances, and the program that is it; NULL: there is no launcher,
+     * and no process can be started. */
+    const char *state_dir;
+    const char *program;
 };
 
 /* at_router_main runs a router until SIGTERM or SIGINT, draining for up to 5 s. Returns an exit
