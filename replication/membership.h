@@ -74,7 +74,9 @@ void at_replica_set_caught_up(struct at_replica *r);
 /* --- leaving --- */
 
 /* at_replica_leave_begin: mode LEAVING [sync]. FAILED_PRECONDITION: not READY and joined, old
- * epochs open, fencing, the last active member. OK when it is leaving already. */
+ * epochs open, fencing, the last active member. OK when it is leaving already. One that turns out
+ * to need a copy, before it has written LEAVE, leaves no more: NEEDS_COPY; call again when READY.
+ */
 AT_MUST_USE enum at_code at_replica_leave_begin(struct at_replica *r, struct at_error *reterr);
 /* at_replica_leave_ready: every other active member durably has this cluster's whole V: write
  * LEAVE. */

@@ -326,7 +326,9 @@ void at_replica_decide_mode(struct at_replica *r)
         all_replied = all_replied && (!in_touch(r, i) || r->peers[i].replied);
 
     enum at_replica_mode mode = r->mode;
-    if (mode == AT_MODE_READY && lacking)
+    /* A leaver that needs a copy stays until it has one, and is asked to leave again. */
+    bool full = mode == AT_MODE_READY || (mode == AT_MODE_LEAVING && !at_replica_has_left(r));
+    if (full && lacking)
         mode = AT_MODE_NEEDS_COPY;
     else if (mode == AT_MODE_NEEDS_COPY && !lacking && all_replied)
         mode = AT_MODE_READY;

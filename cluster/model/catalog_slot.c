@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/hash.h"
+#include "base/mutant.h"
 #include "base/pbwire.h"
 
 /* Records of a slot are sorted, the table's own first, so that a generation's families are one run
@@ -92,7 +93,7 @@ bool at_catalog_record_wins(const struct at_catalog_record *r, const struct at_c
 {
     if (old == NULL)
         return true;
-    if (r->counter != old->counter)
+    if (r->counter != old->counter && !AT_MUTANT(schema_by_stamp))
         return r->counter > old->counter;
     int c = at_stamp_cmp(r->stamp, old->stamp);
     return c != 0 ? c > 0 : at_slice_cmp(r->fields, old->fields) > 0;

@@ -1,5 +1,6 @@
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/mutant.h"
 #include "replication/replica_state.h"
 #include "sim/world.h"
 
@@ -184,12 +185,17 @@ static void ask_chunk(struct sim_world *w, uint32_t node)
 static void answer_ask(struct sim_world *w, const struct sim_letter *l, struct at_message *m)
 {
     struct sim_node *n = &w->nodes[l->to];
-    const struct sim_offer *offer = NULL;
+    struct sim_offer *offer = NULL;
     uint8_t cursor[4];
 
     for (uint32_t i = 0; i < SIM_OFFERS_MAX; i++)
         if (n->offers[i].id == m->u.copy_ask.snapshot_id)
             offer = &n->offers[i];
+    if (offer == NULL && AT_MUTANT(copy_resumed)) {
+        sim_records_share(&n->offers[0].records, &n->engine.now);
+        n->offers[0].id = m->u.copy_ask.snapshot_id;
+        offer = &n->offers[0];
+    }
     if (m->u.copy_ask.cursor.len != 4 || m->u.copy_ask.snapshot_id == 0 ||
         !sim_is_member(w, l->to, sim_id(l->from)))
         return;
@@ -233,8 +239,9 @@ static void take_chunk(struct sim_world *w, const struct sim_letter *l, struct a
     const struct at_copy_chunk *chunk = &m->u.copy_chunk;
     struct at_slice rest = chunk->items;
 
+    bool ours = chunk->snapshot_id == n->copy.snapshot_id && l->from == n->copy.donor;
     if (n->view.mode != AT_MODE_COPYING || !n->copy.runs ||
-        chunk->snapshot_id != n->copy.snapshot_id || l->from != n->copy.donor)
+        (!ours && !AT_MUTANT(chunk_of_any_snapshot)))
         return;
     if (chunk->cursor.len != 4) {
         sim_copy_drop(w, l->to);

@@ -1,5 +1,6 @@
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/mutant.h"
 #include "sim/world.h"
 
 /* Forgetting takes a marker at or below the horizon together with all it covers, and folds the adds
@@ -23,6 +24,7 @@ struct span {
 
 static uint32_t collect(struct sim_world *w, uint32_t node, struct item **ret_items);
 static bool is_marker(const struct item *i);
+static bool stays(const struct item *marker, uint32_t index);
 static bool covers(const struct item *marker, const struct item *i);
 static bool covered(const struct item *items, uint32_t count, uint32_t at);
 static void
@@ -40,6 +42,9 @@ void sim_forget(struct sim_world *w, uint32_t node)
     if (n->view.mode != AT_MODE_READY)
         return;
     uint64_t horizon = at_replica_store_horizon(n->replica);
+    uint64_t fold_to = AT_MUTANT(fold_above_horizon) ? UINT64_MAX : horizon;
+    if (AT_MUTANT(forget_above_horizon))
+        horizon = UINT64_MAX;
     uint32_t count = collect(w, node, &items);
     for (uint32_t m = 0; m < count; m++) {
         if (!is_marker(&items[m]) || items[m].gone || items[m].key.stamp.hlc > horizon ||
@@ -47,18 +52,41 @@ void sim_forget(struct sim_world *w, uint32_t node)
             continue;
         w->stats.forgets++;
         for (uint32_t i = 0; i < count; i++)
-            if (!items[i].gone && covers(&items[m], &items[i])) {
+            if (!items[i].gone && covers(&items[m], &items[i]) && !stays(&items[m], i)) {
                 items[i].gone = true;
                 sim_engine_delete(&n->engine, sim_record_key(items[i].record));
             }
         items[m].gone = true;
         sim_engine_delete(&n->engine, sim_record_key(items[m].record));
     }
-    fold(w, node, items, count, horizon);
+    fold(w, node, items, count, fold_to);
     for (uint32_t i = 0; i < count; i++)
         if (items[i].gone && !items[i].drop)
             n->dirty_rows = (1u << (SIM_TABLES * SIM_ROWS)) - 1;
     sim_commit(w, node, false);
+}
+
+/* Deliberate bugs only. */
+static bool stays(const struct item *marker, uint32_t index)
+{
+    return (AT_MUTANT(marker_without_covered) && index % 2 == 1) ||
+           (AT_MUTANT(drop_forgotten_early) && marker->drop);
+}
+
+void sim_drop_now(struct sim_world *w, uint32_t node, struct at_slice drop_key)
+{
+    struct sim_engine *e = &w->nodes[node].engine;
+    struct item *items = NULL;
+    uint32_t count = collect(w, node, &items);
+
+    for (uint32_t m = 0; m < count; m++) {
+        if (!items[m].drop || !at_slice_eq(sim_record_key(items[m].record), drop_key))
+            continue;
+        for (uint32_t i = 0; i < count; i++)
+            if (covers(&items[m], &items[i]))
+                sim_engine_delete(e, sim_record_key(items[i].record));
+        sim_engine_delete(e, sim_record_key(items[m].record));
+    }
 }
 
 void sim_compact(struct sim_world *w, uint32_t node)
@@ -188,7 +216,8 @@ static void fold_column(struct sim_world *w, uint32_t node, struct item *items, 
         folded++;
         if (newest != NULL) {
             items[i].gone = true;
-            sim_engine_delete(e, sim_record_key(items[i].record));
+            if (!AT_MUTANT(partial_twice))
+                sim_engine_delete(e, sim_record_key(items[i].record));
         } else {
             newest = &items[i];
         }

@@ -5,11 +5,13 @@
  *                                                 many: each seed with the mix given, else with the
  *                                                 mix that the seed gives (seed mod 8)
  *   sim --file SEEDS                              the lines "seed mix" of a file
+ *   sim --mutants                                 lists the deliberate bugs; --mutant NAME has one
  *
  * Exit code 1: a check failed; what was violated, the smallest history found and the command that
  * replays it are printed. */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/mutant.h"
 #include "sim/shrink.h"
 
 #include <inttypes.h>
@@ -29,6 +31,7 @@ struct options {
     bool trace;
     bool shrink;
     bool quiet;
+    bool keep_going;
 };
 
 static bool parse(int argc, char **argv, struct options *ret_options);
@@ -85,8 +88,18 @@ static bool parse(int argc, char **argv, struct options *o)
             o->trace = true;
             continue;
         }
+        if (strcmp(name, "--mutants") == 0) {
+            for (int k = 0; k < AT_MUTANT_COUNT; k++)
+                (void)printf("%s: %s\n", at_mutant_name((enum at_mutant)k),
+                             at_mutant_text((enum at_mutant)k));
+            exit(0);
+        }
         if (strcmp(name, "--shrink") == 0) {
             o->shrink = true;
+            continue;
+        }
+        if (strcmp(name, "--keep-going") == 0) {
+            o->keep_going = true;
             continue;
         }
         if (strcmp(name, "--quiet") == 0) {
@@ -108,6 +121,9 @@ static bool parse(int argc, char **argv, struct options *o)
             o->count = UINT64_MAX;
         } else if (strcmp(name, "--file") == 0) {
             o->file = value;
+        } else if (strcmp(name, "--mutant") == 0) {
+            if (!at_mutant_set(value))
+                return false;
         } else if (strcmp(name, "--mix") == 0) {
             for (int m = 0; m < SIM_MIX_COUNT; m++)
                 if (strcmp(value, sim_mix_name((enum sim_mix)m)) == 0)
@@ -125,13 +141,17 @@ static bool run_many(const struct options *o)
 {
     uint64_t end_ns = o->seconds == 0 ? UINT64_MAX : mono_ns() + o->seconds * AT_S_NS;
 
+    bool good = true;
+
     for (uint64_t i = 0; i < o->count && mono_ns() < end_ns; i++) {
         uint64_t seed = o->from + i;
         enum sim_mix mix = o->mix < 0 ? (enum sim_mix)(seed % SIM_MIX_COUNT) : (enum sim_mix)o->mix;
         if (!run_one(seed, mix, o))
-            return false;
+            good = false;
+        if (!good && !o->keep_going)
+            break;
     }
-    return true;
+    return good;
 }
 
 static bool run_file(const struct options *o)

@@ -1,4 +1,5 @@
 #include "base/assert.h"
+#include "base/bytes.h"
 #include "sim/world.h"
 
 #include <stdio.h>
@@ -10,6 +11,7 @@
 
 static void heal(struct sim_world *w);
 static void settle(struct sim_world *w);
+static void describe(struct sim_world *w, uint32_t node);
 static void round_of(struct sim_world *w, uint32_t node);
 static void operators(struct sim_world *w);
 static bool at_rest(struct sim_world *w, char *ret_why, size_t size);
@@ -83,8 +85,41 @@ static void settle(struct sim_world *w)
         if (round > 2 && at_rest(w, why, sizeof(why)))
             return;
     }
+    for (uint32_t i = 0; i < w->node_count && w->tracing; i++)
+        if (sim_up(w, i))
+            describe(w, i);
     if (!w->failed)
         sim_fail(w, "rest", "%s", why);
+}
+
+/* What is left over, for people. */
+static void describe(struct sim_world *w, uint32_t node)
+{
+    const struct sim_records *all = &w->nodes[node].engine.now;
+    const struct at_replica_view *v = &w->nodes[node].view;
+
+    sim_trace(w, "cluster %u: mode %d, joined %d, caught up %d, closing %d, epoch %u", node,
+              (int)v->mode, v->joined, v->caught_up, v->closing, v->epoch);
+    for (uint32_t i = sim_records_seek(all, AT_LIT("l"));
+         i < all->count && all->items[i]->bytes[0] == 'l'; i++) {
+        const uint8_t *key = all->items[i]->bytes;
+        struct at_member_id origin = {at_get_be32(key + 1)};
+        uint32_t epoch = at_get_be32(key + 5);
+        sim_trace(w, "  log (%u, %u, %llu), base %llu, first open %u", origin.v - 1, epoch,
+                  (unsigned long long)at_get_be64(key + 9),
+                  (unsigned long long)at_vector_get(&v->base, origin, epoch),
+                  at_positions_facts_first_open(&v->facts, origin));
+    }
+    for (uint32_t i = 0; i < v->member_count; i++)
+        sim_trace(w, "  member %u: state %u, fenced %d, parked %d, gap %d, acked %llu",
+                  v->members[i].id.v - 1, v->members[i].state, v->members[i].fenced,
+                  v->members[i].parked, v->members[i].gap,
+                  (unsigned long long)v->members[i].acked_seq);
+    for (uint32_t i = 0; i < v->durable.count; i++)
+        sim_trace(w, "  durable (%u, %u): %llu of %llu", v->durable.items[i].origin.v - 1,
+                  v->durable.items[i].epoch, (unsigned long long)v->durable.items[i].seq,
+                  (unsigned long long)at_vector_get(&v->applied, v->durable.items[i].origin,
+                                                    v->durable.items[i].epoch));
 }
 
 static void round_of(struct sim_world *w, uint32_t node)

@@ -1,5 +1,6 @@
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/mutant.h"
 #include "cluster/model/operation.h"
 #include "cluster/model/visible.h"
 #include "sim/world.h"
@@ -28,6 +29,8 @@ static void apply_members(struct sim_world *w,
                           const struct at_operation *op,
                           struct at_position p,
                           const struct at_entry *e);
+static void
+delete_by_family(struct sim_world *w, uint32_t node, struct at_slice table, struct at_key *key);
 static bool is_dead(struct sim_world *w, uint32_t node, const struct at_operation *op);
 static struct at_stamp
 hidden_of(struct sim_world *w, uint32_t node, uint32_t table_id, struct at_slice row);
@@ -55,6 +58,8 @@ struct at_slice sim_row_name(uint32_t row)
 
 uint32_t sim_rows_table_id(uint32_t table, uint64_t generation)
 {
+    if (AT_MUTANT(generation_kept))
+        generation = 1;
     return (uint32_t)generation * 4 + table + 1;
 }
 
@@ -107,7 +112,9 @@ void sim_rows_apply(struct sim_world *w,
 /* A name or generation that is not known yet is kept; one below the known is discarded. */
 static bool is_dead(struct sim_world *w, uint32_t node, const struct at_operation *op)
 {
-    if (op->table_generation >= at_catalog_table_counter(w->nodes[node].catalog, op->table))
+    uint64_t known = at_catalog_table_counter(w->nodes[node].catalog, op->table);
+    if (op->table_generation == known ||
+        (op->table_generation > known && !AT_MUTANT(unknown_discarded)))
         return false;
     w->stats.discarded++;
     return true;
@@ -133,12 +140,30 @@ static void apply_row(struct sim_world *w,
         if (m->kind != AT_MUTATION_DELETE_ROW) {
             uint64_t known = at_catalog_family_counter(w->nodes[node].catalog, op->table,
                                                        op->table_generation, m->family);
-            if (m->family_generation < known)
+            if (m->family_generation < known ||
+                (AT_MUTANT(unknown_discarded) && m->family_generation > known))
                 continue;
             key.family =
                 sim_rows_family_id((uint32_t)(m->family.data[1] - '0'), m->family_generation);
         }
-        put_mutation(w, node, &key, m);
+        if (m->kind == AT_MUTATION_DELETE_ROW && AT_MUTANT(row_delete_by_family))
+            delete_by_family(w, node, op->table, &key);
+        else
+            put_mutation(w, node, &key, m);
+    }
+}
+
+/* A deliberate bug. */
+static void
+delete_by_family(struct sim_world *w, uint32_t node, struct at_slice table, struct at_key *key)
+{
+    const struct at_table *t = at_catalog_table(w->nodes[node].catalog, table);
+
+    for (uint32_t i = 0; t != NULL && i < t->family_count; i++) {
+        key->kind = AT_KEY_FAMILY_MARKER;
+        key->family = sim_rows_family_id((uint32_t)(t->families[i].name.data[1] - '0'),
+                                         t->families[i].generation);
+        sim_engine_put(&w->nodes[node].engine, sim_rows_key(w, key), AT_LIT(""));
     }
 }
 
@@ -173,6 +198,12 @@ put_mutation(struct sim_world *w, uint32_t node, struct at_key *key, const struc
     }
     key->qualifier = m->qualifier;
     key->timestamp_micros = m->timestamp_micros;
+    if (AT_MUTANT(tie_local) && key->kind == AT_KEY_CELL && key->stamp.origin.v != node + 1) {
+        struct at_key own = *key;
+        own.stamp.origin = sim_id(node);
+        if (sim_records_find(&w->nodes[node].engine.now, sim_rows_key(w, &own)) != NULL)
+            return;
+    }
     sim_engine_put(&w->nodes[node].engine, sim_rows_key(w, key), value);
 }
 
@@ -192,6 +223,8 @@ apply_drop(struct sim_world *w, uint32_t node, const struct at_operation *op, st
         memcpy(key + SIM_DROP_KEY_BYTES, op->row.data, op->row.len);
     sim_engine_put(&w->nodes[node].engine, at_slice_make(key, SIM_DROP_KEY_BYTES + op->row.len),
                    AT_LIT(""));
+    if (AT_MUTANT(drop_ignores_late))
+        sim_drop_now(w, node, at_slice_make(key, SIM_DROP_KEY_BYTES + op->row.len));
     for (uint32_t r = 0; r < SIM_ROWS; r++)
         if (at_slice_has_prefix(sim_row_name(r), op->row))
             w->nodes[node].dirty_rows |= 1u << (table * SIM_ROWS + r);

@@ -222,6 +222,8 @@ struct at_slice sim_row_name(uint32_t row);
 
 void sim_forget(struct sim_world *w, uint32_t node);
 void sim_compact(struct sim_world *w, uint32_t node);
+/* A deliberate bug: a dropped range takes what is there, and is forgotten. */
+void sim_drop_now(struct sim_world *w, uint32_t node, struct at_slice drop_key);
 
 /* --- node.c: processes, writes, commits --- */
 
