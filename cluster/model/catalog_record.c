@@ -142,12 +142,12 @@ static enum at_code check_names(const struct at_catalog_record *r)
 
 static size_t name_bytes_max(enum at_catalog_kind kind)
 {
-    if (kind == AT_CATALOG_PROFILE)
+    /* Of other instances these are kept by their whole names: see base/namespace.h. */
+    if (kind == AT_CATALOG_PROFILE || kind == AT_CATALOG_INSTANCE)
         return AT_KEPT_NAME_BYTES_MAX;
-    if (kind == AT_CATALOG_OPERATION)
+    if (kind == AT_CATALOG_OPERATION || kind == AT_CATALOG_BACKUP)
         return AT_RESOURCE_NAME_BYTES_MAX;
-    return kind == AT_CATALOG_BACKUP ? AT_INSTANCE_ID_BYTES_MAX + 1 + AT_BACKUP_ID_BYTES_MAX
-                                     : AT_INSTANCE_ID_BYTES_MAX;
+    return AT_INSTANCE_ID_BYTES_MAX;
 }
 
 static bool is_name_byte(uint8_t c, bool first)

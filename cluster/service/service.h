@@ -144,6 +144,8 @@ size_t
 at_table_admin_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
 size_t
 at_profile_admin_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
+size_t
+at_namespace_admin_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
 size_t at_control_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
 size_t at_health_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
 

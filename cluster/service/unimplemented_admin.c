@@ -7,8 +7,6 @@
 #define TABLE(rpc) "/google.bigtable.admin.v2.BigtableTableAdmin/" rpc
 
 static const char *const PATHS[] = {
-    INSTANCE("CreateInstance"),
-    INSTANCE("DeleteInstance"),
     INSTANCE("CreateCluster"),
     INSTANCE("DeleteCluster"),
     INSTANCE("ListHotTablets"),

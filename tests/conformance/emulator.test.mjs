@@ -18,6 +18,7 @@ import {ATOLL, Instance} from '../support/instance.mjs';
 import {ask, discover} from '../support/reflection.mjs';
 
 const NOT_FOUND = 5;
+const ALREADY_EXISTS = 6;
 const INVALID_ARGUMENT = 3;
 const FAILED_PRECONDITION = 9;
 const HAS_UNKNOWN_INSTANCE = 'A12'; // there is none here
@@ -153,6 +154,30 @@ test('every instance is a namespace', async t => {
     assert.deepEqual(await listed('p1'), ['i1', 'i2']);
     assert.deepEqual(await listed('p2'), ['i1']);
     assert.deepEqual(await listed('p3'), []);
+  });
+
+  await t.test('an instance that is created is empty, and one that is deleted takes its tables along', async () => {
+    const client = clientFor(emulator.endpoint, 'p4');
+    const config = {clusters: [{id: 'c', location: 'us-east1-b', nodes: 1}], displayName: 'Made', labels: {a: 'b'}};
+    const [made, operation] = await client.createInstance('made', config);
+    await operation.promise();
+    const [metadata] = await made.getMetadata();
+    assert.equal(metadata.displayName, 'Made');
+    assert.deepEqual(metadata.labels, {a: 'b'});
+    await assert.rejects(() => client.createInstance('made', config), {code: ALREADY_EXISTS});
+    await assert.rejects(() => client.createInstance('Made', config), {code: INVALID_ARGUMENT});
+    assert.deepEqual((await client.getInstances())[0].map(({id}) => id), ['made']);
+    await made.createTable('t', {families: ['f']});
+    await made.table('t').insert({key: 'r', data: {f: {q: 'v'}}});
+    await made.createAppProfile('ap', {routing: 'any'});
+    await made.delete();
+    assert.deepEqual((await client.getInstances())[0], []);
+    assert.deepEqual((await made.getTables())[0], []);
+    assert.deepEqual((await made.getAppProfiles())[0].map(({id}) => id), ['default']);
+    await assert.rejects(() => made.delete(), {code: NOT_FOUND});
+    await made.createTable('t', {families: ['f']});
+    assert.deepEqual((await made.table('t').getRows())[0], [], 'its rows are gone');
+    assert.equal((await at('p1', 'i2').table('t').getRows())[0].length, 2, 'those of others are not');
   });
 
   await t.test('names are checked as production checks them', async () => {
