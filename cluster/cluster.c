@@ -23,12 +23,14 @@
 #include "base/log.h"
 #include "base/runfile.h"
 #include "cluster/genesis.h"
+#include "cluster/graduation.h"
 #include "cluster/peering_glue.h"
 #include "google/bigtable/v2/response_params.pb-c.h"
 #include "wire/grpc_reflection.h"
 
 #define DRAIN_MS 5000
 #define LOOPS_MAX 16
+#define WATCH_MS 100
 /* How far the clock is reserved ahead: the longest wait after a crash. Each step is one commit with
  * sync. */
 #define CLOCK_STEP_NS (250 * AT_MS_NS)
@@ -46,6 +48,8 @@ struct process {
     struct at_grpc_server *server;
     uv_signal_t term;
     uv_signal_t interrupt;
+    struct at_graduation *graduation;
+    uv_timer_t watch; /* whether it is a member still */
 };
 
 static enum at_code open_store(struct process *p, struct at_error *reterr);
@@ -53,6 +57,7 @@ static enum at_code open_service(struct process *p, struct at_error *reterr);
 static void await_clock(const struct process *p);
 static enum at_code listen_and_announce(struct process *p, struct at_error *reterr);
 static void on_signal(uv_signal_t *handle, int number);
+static void on_watch(uv_timer_t *timer);
 static void on_drained(void *ctx);
 static void shut_down(struct process *p);
 static enum at_code run(struct process *p, struct at_error *reterr);
@@ -125,6 +130,8 @@ static enum at_code open_store(struct process *p, struct at_error *reterr)
                     .self = {p->self->member},
                     .members = members,
                     .member_count = instance->cluster_count,
+                    .newcomer = p->self->joining,
+                    .join_hlc = p->self->join_hlc,
                     .max_skew_ns = max_skew_ns,
                     .reserve_step_ns = clock_step_ns(instance),
                     .sync_commits = instance->sync},
@@ -221,6 +228,10 @@ static enum at_code listen_and_announce(struct process *p, struct at_error *rete
     AT_TRY(at_runfile_write(p->options->run_file, ports, 2, reterr));
     if (p->options->on_serving)
         p->options->on_serving(p->options->ctx, p->service.grpc_port);
+    p->graduation = at_graduation_start(&p->service, p->loops[0]);
+    (void)uv_timer_init(uv, &p->watch);
+    p->watch.data = p;
+    (void)uv_timer_start(&p->watch, on_watch, WATCH_MS, WATCH_MS);
     at_log(AT_LOG_INFO, "serving", AT_KV_U64("grpc_port", p->service.grpc_port),
            AT_KV_U64("peer_port", p->service.peer_port));
     return AT_OK;
@@ -235,11 +246,32 @@ static void on_signal(uv_signal_t *handle, int number)
     at_grpc_server_drain(p->server, DRAIN_MS, on_drained, p);
 }
 
+/* One that has left, or was removed, can do nothing more for anybody. */
+static void on_watch(uv_timer_t *timer)
+{
+    struct process *p = timer->data;
+    struct at_replica_view view;
+    at_replica_view_init(&view);
+    at_store_view(p->glue.store, &view);
+    bool over = view.mode == AT_MODE_REMOVED;
+    bool left = view.left;
+    at_replica_view_deinit(&view);
+    if (!over || atomic_exchange(&p->service.draining, true))
+        return;
+    at_log(AT_LOG_INFO,
+           left ? "this cluster has left the instance: the process ends"
+                : "this cluster is no member of the instance any more: the process ends",
+           AT_KV_STR("cluster", p->self->id));
+    at_grpc_server_drain(p->server, DRAIN_MS, on_drained, p);
+}
+
 static void on_drained(void *ctx)
 {
     struct process *p = ctx;
     uv_close((uv_handle_t *)&p->term, NULL);
     uv_close((uv_handle_t *)&p->interrupt, NULL);
+    uv_close((uv_handle_t *)&p->watch, NULL);
+    at_graduation_stop(p->graduation);
     for (uint32_t i = 0; i < p->options->loop_count; i++)
         at_loop_stop(p->loops[i]);
 }
@@ -262,6 +294,7 @@ static void shut_down(struct process *p)
     for (uint32_t i = 0; i < LOOPS_MAX; i++)
         if (p->loops[i])
             at_loop_free(&p->loops[i]);
+    at_graduation_free(&p->graduation);
     if (p->methods)
         at_service_methods_free(&p->methods);
     at_log(AT_LOG_INFO, "stopped");

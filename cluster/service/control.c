@@ -9,8 +9,11 @@
 #include "atoll/v1/control.pb-c.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "cluster/service/cluster_add.h"
 #include "cluster/service/collect.h"
 #include "cluster/service/explain.h"
+#include "cluster/service/instance_view.h"
+#include "cluster/service/member_end.h"
 #include "cluster/service/range_digests.h"
 #include "cluster/service/service.h"
 #include "cluster/tablet/read.h"
@@ -29,6 +32,10 @@ static void on_heartbeat(struct at_grpc_call *call, void *ctx);
 static void on_status(struct at_grpc_call *call, void *ctx);
 static void on_digest(struct at_grpc_call *call, void *ctx);
 static void digest_step(struct at_task *task);
+static void fill_clusters(struct at_service *service,
+                          struct at_arena *arena,
+                          uint64_t known_version,
+                          Atoll__V1__HeartbeatResponse *response);
 static bool fill_profiles(struct at_service *service,
                           struct at_grpc_call *call,
                           Atoll__V1__HeartbeatResponse *response);
@@ -51,6 +58,11 @@ size_t at_control_methods(struct at_service *service, struct at_grpc_method *met
         {"/atoll.v1.Cluster/Collect", at_on_collect, service},
         {"/atoll.v1.Cluster/RangeDigests", at_on_range_digests, service},
         {"/atoll.v1.Cluster/Explain", at_on_explain, service},
+        {"/atoll.v1.Cluster/Members", at_on_members, service},
+        {"/atoll.v1.Cluster/AddCluster", at_on_add_cluster, service},
+        {"/atoll.v1.Cluster/Leave", at_on_leave, service},
+        {"/atoll.v1.Cluster/Remove", at_on_remove, service},
+        {"/atoll.v1.Cluster/Release", at_on_release, service},
     };
     size_t count = sizeof(table) / sizeof(table[0]);
     AT_ASSERT(count <= max);
@@ -88,7 +100,26 @@ static void on_heartbeat(struct at_grpc_call *call, void *ctx)
     if (request->known_catalog_version != response.catalog_version &&
         !fill_profiles(service, call, &response))
         return;
+    fill_clusters(service, arena, request->known_clusters_version, &response);
     at_service_reply(service, call, &response.base);
+}
+
+/* Of a cluster that is being made too: routers must know where it is before it serves. */
+static void fill_clusters(struct at_service *service,
+                          struct at_arena *arena,
+                          uint64_t known_version,
+                          Atoll__V1__HeartbeatResponse *response)
+{
+    struct at_schema *schema = at_store_schema(service->store);
+
+    response->clusters_version = at_catalog_kind_version(schema->catalog, AT_CATALOG_CLUSTER);
+    if (response->clusters_version != known_version) {
+        struct at_cluster_entries all = at_cluster_entries(service, schema->catalog, arena);
+        response->clusters = AT_ARENA_ARRAY(arena, Atoll__V1__ClusterAddress *, all.count + 1);
+        for (uint32_t i = 0; i < all.count; i++)
+            response->clusters[response->n_clusters++] = all.items[i].record->address;
+    }
+    at_schema_unref(&schema);
 }
 
 static bool fill_profiles(struct at_service *service,
@@ -151,6 +182,12 @@ static void fill_state(struct at_service *service,
     case AT_MODE_READY:
         break;
     }
+    if (!view->caught_up || !view->joined) {
+        *ret_state = ATOLL__V1__CLUSTER_STATE__INITIALIZING;
+        *ret_reason = view->caught_up ? "waits until all others know of it"
+                                      : "catches up after it was filled";
+        return;
+    }
     *ret_state = ATOLL__V1__CLUSTER_STATE__READY;
     if (!view->healthy) {
         *ret_state = ATOLL__V1__CLUSTER_STATE__UNHEALTHY;
@@ -193,14 +230,6 @@ static void on_status(struct at_grpc_call *call, void *ctx)
     at_replica_view_deinit(&view);
 }
 
-static const char *member_name(const struct at_service *service, uint32_t member)
-{
-    for (uint32_t i = 0; i < service->member_count; i++)
-        if (service->members[i].member == member)
-            return service->members[i].cluster_id;
-    return "?";
-}
-
 static void
 fill_links(struct at_service *service, struct at_arena *arena, Atoll__V1__ClusterStatus *status)
 {
@@ -210,7 +239,7 @@ fill_links(struct at_service *service, struct at_arena *arena, Atoll__V1__Cluste
     for (uint32_t i = 0; i < count; i++) {
         Atoll__V1__LinkStatus *link = AT_ARENA_NEW(arena, Atoll__V1__LinkStatus);
         atoll__v1__link_status__init(link);
-        link->peer_id = mutable_text(arena, member_name(service, links[i].peer.v));
+        link->peer_id = mutable_text(arena, at_cluster_of_member(service, links[i].peer.v, arena));
         link->state = mutable_text(arena, at_link_state_name(links[i].state));
         link->lag_known = links[i].lag_known;
         link->lag_entries = links[i].lag_entries;

@@ -1,14 +1,15 @@
 #include "cluster/service/explain.h"
 
+#include "cluster/service/instance_view.h"
+
 #include "atoll/v1/control.pb-c.h"
 #include "base/limits.h"
 #include "cluster/tablet/explain.h"
 
 /* Only names the members; the judgement is the tablet's. */
 
-static Atoll__V1__StoredItem *to_proto(const struct at_service *service,
-                                       struct at_arena *arena,
-                                       const struct at_explain_item *item);
+static Atoll__V1__StoredItem *
+to_proto(struct at_service *service, struct at_arena *arena, const struct at_explain_item *item);
 static Atoll__V1__StoredKind kind_of(enum at_explain_kind kind);
 static Atoll__V1__ShowReason reason_of(const struct at_explain_item *item);
 
@@ -53,17 +54,8 @@ void at_on_explain(struct at_grpc_call *call, void *ctx)
     at_service_reply(service, call, &response.base);
 }
 
-static const char *member_name(const struct at_service *service, uint32_t member)
-{
-    for (uint32_t i = 0; i < service->member_count; i++)
-        if (service->members[i].member == member)
-            return service->members[i].cluster_id;
-    return member == service->member ? service->cluster_id : "?";
-}
-
-static Atoll__V1__StoredItem *to_proto(const struct at_service *service,
-                                       struct at_arena *arena,
-                                       const struct at_explain_item *item)
+static Atoll__V1__StoredItem *
+to_proto(struct at_service *service, struct at_arena *arena, const struct at_explain_item *item)
 {
     Atoll__V1__StoredItem *out = AT_ARENA_NEW(arena, Atoll__V1__StoredItem);
 
@@ -72,7 +64,8 @@ static Atoll__V1__StoredItem *to_proto(const struct at_service *service,
     out->reason = reason_of(item);
     out->hidden_by = item->by == AT_EXPLAIN_NONE ? 0 : item->by + 1;
     out->hides = item->hides_count;
-    out->cluster_id = at_arena_printf(arena, "%s", member_name(service, item->stamp.origin.v));
+    out->cluster_id =
+        at_arena_printf(arena, "%s", at_cluster_of_member(service, item->stamp.origin.v, arena));
     out->member_id = item->stamp.origin.v;
     out->hlc = item->stamp.hlc;
     out->family = at_arena_printf(arena, "%.*s", AT_SLICE_ARG(item->family));

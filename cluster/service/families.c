@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "cluster/model/gc_rule.h"
+#include "cluster/service/instance_view.h"
 
 /* ModifyColumnFamilies: the modifications run in order on drafts of the families they touch; the
  * drafts become the records of one change when the last one went well. A family that is dropped and
@@ -34,6 +35,7 @@ struct modify {
     struct draft *drafts;
     uint32_t draft_count;
     uint32_t present_count;
+    bool replicated;
 };
 
 static enum at_code prepare(struct modify *m,
@@ -167,6 +169,7 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
         return at_admin_no_table(m->change.service, m->table_id, reterr);
     m->draft_count = 0;
     m->present_count = table->family_count;
+    m->replicated = at_cluster_entries(m->change.service, catalog, write->arena).count > 1;
     for (uint32_t i = 0; i < m->item_count; i++) {
         const struct modification *item = &m->items[i];
         if (item->in->mod_case == MODIFICATION(MOD_DROP) && table->fields.deletion_protection)
@@ -260,8 +263,7 @@ static enum at_code update(const struct modify *m,
         return AT_OK;
     AT_TRY(rule_of(old, arena, &from, reterr));
     AT_TRY(rule_of(new, arena, &to, reterr));
-    if (m->change.service->member_count > 1 && !m->ignore_warnings &&
-        at_gc_rule_relaxes_age(&from, &to))
+    if (m->replicated && !m->ignore_warnings && at_gc_rule_relaxes_age(&from, &to))
         return at_fail(reterr, AT_FAILED_PRECONDITION,
                        "Cannot relax pure age-based GC for a replicated family (%.*s). If you must "
                        "relax the age constraint, unreplicate the instance and try again.",

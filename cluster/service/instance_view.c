@@ -39,6 +39,16 @@ static bool read_record(const struct at_named_record *from,
     return record && record->cluster && record->address;
 }
 
+/* In its place. */
+static void put_entry(struct at_cluster_entries *all, struct at_cluster_entry entry)
+{
+    uint32_t at = all->count++;
+
+    for (; at > 0 && at_slice_cmp(all->items[at - 1].id, entry.id) > 0; at--)
+        all->items[at] = all->items[at - 1];
+    all->items[at] = entry;
+}
+
 struct at_cluster_entries at_cluster_entries(const struct at_service *service,
                                              const struct at_catalog *catalog,
                                              struct at_arena *arena)
@@ -51,10 +61,13 @@ struct at_cluster_entries at_cluster_entries(const struct at_service *service,
         if (read_record(at_catalog_named_at(catalog, AT_CATALOG_CLUSTER, i), arena,
                         &all.items[all.count]))
             all.count++;
-    for (uint32_t i = 0; count == 0 && i < service->member_count; i++)
-        all.items[all.count++] = (struct at_cluster_entry){
-            .id = at_slice_cstr(service->members[i].cluster_id),
-            .record = record_of_member(service, &service->members[i], arena)};
+    for (uint32_t i = 0; i < service->member_count; i++) {
+        struct at_slice id = at_slice_cstr(service->members[i].cluster_id);
+        if (at_catalog_named_counter(catalog, AT_CATALOG_CLUSTER, id) == 0)
+            put_entry(&all, (struct at_cluster_entry){
+                                .id = id,
+                                .record = record_of_member(service, &service->members[i], arena)});
+    }
     return all;
 }
 
@@ -72,6 +85,24 @@ bool at_cluster_entry(const struct at_service *service,
             return true;
     }
     return false;
+}
+
+const char *at_cluster_of_member(struct at_service *service, uint32_t member, struct at_arena *a)
+{
+    const char *id = member == service->member ? service->cluster_id : NULL;
+
+    for (uint32_t i = 0; i < service->member_count && !id; i++)
+        if (service->members[i].member == member)
+            id = service->members[i].cluster_id;
+    if (id)
+        return id;
+    struct at_schema *schema = at_store_schema(service->store);
+    struct at_cluster_entries all = at_cluster_entries(service, schema->catalog, a);
+    for (uint32_t i = 0; i < all.count && !id; i++)
+        if (all.items[i].record->address->member_id == member)
+            id = at_admin_text(a, all.items[i].id);
+    at_schema_unref(&schema);
+    return id ? id : "?";
 }
 
 bool at_cluster_creating(const struct at_cluster_entry *entry)

@@ -1,8 +1,8 @@
 /* instance_view.h: the instance and its clusters as the catalog has them, as clients see them.
  * ADAPTER.
  *
- * Where the catalog has no records of them (a store that is not part of a process with an instance
- * file) the members that the service was given stand for them. */
+ * Members that the service was given stand for clusters of which the catalog never had a record (a
+ * store that is not part of a process with an instance file). */
 #ifndef ATOLL_CLUSTER_SERVICE_INSTANCE_VIEW_H
 #define ATOLL_CLUSTER_SERVICE_INSTANCE_VIEW_H
 
@@ -28,6 +28,8 @@ bool at_cluster_entry(const struct at_service *service,
                       struct at_slice id,
                       struct at_arena *arena,
                       struct at_cluster_entry *ret_entry);
+/* at_cluster_of_member: the id of a member's cluster; "?" when it is not known. */
+const char *at_cluster_of_member(struct at_service *service, uint32_t member, struct at_arena *a);
 bool at_cluster_creating(const struct at_cluster_entry *entry);
 
 /* `in`: as at_service_namespace says. */

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/namespace.h"
 #include "cluster/service/admin.h"
+#include "cluster/service/instance_view.h"
 #include "cluster/service/namespaces.h"
 #include "google/rpc/error_details.pb-c.h"
 #include "google/rpc/status.pb-c.h"
@@ -296,9 +297,11 @@ static enum at_code put_profile(struct profile_change *p,
     struct at_profile stored = *now;
 
     at_buf_init(&bytes, PROFILE_BYTES_MAX);
-    for (uint32_t i = 0; i < service->member_count; i++)
-        clusters[i] = at_slice_cstr(service->members[i].cluster_id);
-    AT_TRY(at_profile_check(now, clusters, service->member_count, reterr));
+    struct at_cluster_entries all = at_cluster_entries(service, catalog, write->arena);
+    uint32_t cluster_count = all.count < AT_MEMBERS_MAX ? all.count : AT_MEMBERS_MAX;
+    for (uint32_t i = 0; i < cluster_count; i++)
+        clusters[i] = all.items[i].id;
+    AT_TRY(at_profile_check(now, clusters, cluster_count, reterr));
     AT_TRY(check_warnings(p, catalog, old, now, reterr));
     stored.name = at_slice_make(NULL, 0);
     stored.etag = at_slice_make(NULL, 0);

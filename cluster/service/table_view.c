@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/assert.h"
+#include "cluster/service/instance_view.h"
 #include "replication/peer/peering.h"
 
 /* What each view shows. The state of another member is what the links tell: whoever is in touch
@@ -130,22 +131,27 @@ static void fill_states(struct at_table_view *v)
     struct at_link_status links[AT_MEMBERS_MAX];
     uint32_t link_count = service->port.links(service->port.ctx, links, AT_MEMBERS_MAX);
 
+    struct at_schema *schema = at_store_schema(service->store);
+    struct at_cluster_entries all = at_cluster_entries(service, schema->catalog, v->arena);
     v->states = AT_ARENA_ARRAY(v->arena, Google__Bigtable__Admin__V2__Table__ClusterStatesEntry *,
-                               service->member_count + 1);
-    for (uint32_t i = 0; i < service->member_count; i++) {
-        const struct at_service_member *member = &service->members[i];
+                               all.count + 1);
+    for (uint32_t i = 0; i < all.count; i++) {
+        uint32_t member = all.items[i].record->address->member_id;
         Google__Bigtable__Admin__V2__Table__ClusterStatesEntry *entry =
             AT_ARENA_NEW(v->arena, Google__Bigtable__Admin__V2__Table__ClusterStatesEntry);
         google__bigtable__admin__v2__table__cluster_states_entry__init(entry);
-        entry->key = at_arena_printf(v->arena, "%s", member->cluster_id);
+        entry->key = at_admin_text(v->arena, all.items[i].id);
         entry->value = AT_ARENA_NEW(v->arena, Google__Bigtable__Admin__V2__Table__ClusterState);
         google__bigtable__admin__v2__table__cluster_state__init(entry->value);
-        int state = member->member == service->member ? own_state(service)
-                                                      : state_of(member->member, links, link_count);
+        int state =
+            member == service->member ? own_state(service) : state_of(member, links, link_count);
+        if (at_cluster_creating(&all.items[i]))
+            state = STATE(INITIALIZING);
         entry->value->replication_state =
             (Google__Bigtable__Admin__V2__Table__ClusterState__ReplicationState)state;
         v->states[v->state_count++] = entry;
     }
+    at_schema_unref(&schema);
 }
 
 static int own_state(struct at_service *service)

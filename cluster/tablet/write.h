@@ -108,6 +108,7 @@ struct at_write_check {
 /* A catalog change is decided on the writer thread against the newest catalog: `decide` fills
  * records (counter and fields; the writer stamps them) in the arena, or refuses with a code. It
  * must not block. All records of one change are one log entry: all or nothing. */
+struct at_operation; /* model/operation.h */
 struct at_write_catalog {
     struct at_write base;
     enum at_code (*decide)(struct at_write_catalog *write,
@@ -116,6 +117,10 @@ struct at_write_catalog {
     struct at_arena *arena;
     struct at_catalog_record *records; /* out of decide */
     uint32_t record_count;
+    /* Out of decide: MEMBER or RELEASE operations, each an entry of its own behind the records' one,
+     * in the same batch, synced. */
+    const struct at_operation *acts;
+    uint32_t act_count;
     struct at_schema *ret_schema; /* the schema after the change, a reference of the asker's; may be
                                      NULL on error */
 };

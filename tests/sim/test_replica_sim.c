@@ -296,7 +296,7 @@ static void fill(struct sim *s, uint32_t node)
 static void change_members(struct sim *s, uint32_t node)
 {
     struct model_node *n = &s->m.nodes[node];
-    uint32_t dice = below(s, 20);
+    uint32_t dice = below(s, 40);
 
     if (dice == 0)
         (void)model_register(&s->m, node);
@@ -345,6 +345,10 @@ static void step(struct sim *s)
     }
     if (!up(s, node))
         return;
+    if (s->members_change && below(s, 5) == 0) {
+        change_members(s, node);
+        return;
+    }
     if (dice < 30)
         s->write_count += model_write(&s->m, node, 1 + below(s, 4));
     else if (dice < 65)
@@ -363,10 +367,8 @@ static void step(struct sim *s)
         set_clock(s, node);
     else if (dice < 95)
         make_token(s);
-    else if (dice < 97 || !s->members_change)
-        check_token(s);
     else
-        change_members(s, node);
+        check_token(s);
 }
 
 static void come_to_rest(struct sim *s)

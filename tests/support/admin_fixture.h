@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "atoll/v1/control.pb-c.h"
 #include "cluster/service/admin.h"
 #include "cluster/service/state.h"
 #include "google/iam/v1/iam_policy.pb-c.h"
@@ -279,6 +280,7 @@ struct afx_rpc {
 
 #define AFX_TABLE "google.bigtable.admin.v2.BigtableTableAdmin"
 #define AFX_ADMIN "google.bigtable.admin.v2.BigtableInstanceAdmin"
+#define AFX_CLUSTER "atoll.v1.Cluster"
 #define AFX_OPERATIONS "google.longrunning.Operations"
 #define AFX_DATA "google.bigtable.v2.Bigtable"
 
@@ -313,6 +315,12 @@ static const struct afx_rpc afx_rpcs[] = {
     {"GetIamPolicy", AFX_TABLE, &google__iam__v1__policy__descriptor},
     {"SetIamPolicy", AFX_TABLE, &google__iam__v1__policy__descriptor},
     {"TestIamPermissions", AFX_TABLE, &google__iam__v1__test_iam_permissions_response__descriptor},
+    {"Members", AFX_CLUSTER, &atoll__v1__members_response__descriptor},
+    {"AddCluster", AFX_CLUSTER, &atoll__v1__add_cluster_response__descriptor},
+    {"Leave", AFX_CLUSTER, &atoll__v1__leave_response__descriptor},
+    {"Remove", AFX_CLUSTER, &atoll__v1__remove_response__descriptor},
+    {"Release", AFX_CLUSTER, &atoll__v1__release_response__descriptor},
+    {"Heartbeat", AFX_CLUSTER, &atoll__v1__heartbeat_response__descriptor},
     {"GetOperation", AFX_OPERATIONS, &google__longrunning__operation__descriptor},
     {"ListOperations", AFX_OPERATIONS, &google__longrunning__list_operations_response__descriptor},
     {"WaitOperation", AFX_OPERATIONS, &google__longrunning__operation__descriptor},

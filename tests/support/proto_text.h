@@ -63,6 +63,12 @@ proto_text_value(const ProtobufCFieldDescriptor *f, const void *at, struct at_bu
     case PROTOBUF_C_TYPE_INT32:
         proto_text_must(at_buf_printf(out, ":%" PRId32, *(const int32_t *)at));
         return *(const int32_t *)at != 0;
+    case PROTOBUF_C_TYPE_UINT32:
+        proto_text_must(at_buf_printf(out, ":%" PRIu32, *(const uint32_t *)at));
+        return *(const uint32_t *)at != 0;
+    case PROTOBUF_C_TYPE_UINT64:
+        proto_text_must(at_buf_printf(out, ":%" PRIu64, *(const uint64_t *)at));
+        return *(const uint64_t *)at != 0;
     case PROTOBUF_C_TYPE_INT64:
         proto_text_must(at_buf_printf(out, ":%" PRId64, *(const int64_t *)at));
         return *(const int64_t *)at != 0;

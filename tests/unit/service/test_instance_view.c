@@ -50,7 +50,7 @@ static void members_stand_for_clusters_without_records(void **state)
     at_arena_deinit(&arena);
 }
 
-static void records_stand_before_members(void **state)
+static void records_stand_beside_members(void **state)
 {
     const int creating = GOOGLE__BIGTABLE__ADMIN__V2__CLUSTER__STATE__CREATING;
     struct at_catalog *empty = at_catalog_new();
@@ -62,7 +62,14 @@ static void records_stand_before_members(void **state)
     struct at_catalog *one =
         with(empty, AT_CATALOG_CLUSTER, "c9", record_bytes(&arena, creating, "z9"));
     struct at_catalog *two = with(one, AT_CATALOG_CLUSTER, "bad", AT_LIT("\xff"));
-    assert_int_equal(at_cluster_entries(&SERVICE, two, &arena).count, 1);
+    struct at_catalog *deleted = NULL;
+    const struct at_catalog_record gone = {
+        .kind = AT_CATALOG_CLUSTER, .name = AT_LIT("c1"), .counter = 2};
+    assert_int_equal(at_catalog_apply(two, &gone, 1, NULL, &deleted, NULL), AT_OK);
+    struct at_cluster_entries all = at_cluster_entries(&SERVICE, deleted, &arena);
+    assert_int_equal(all.count, 2);
+    assert_true(at_slice_eq_cstr(all.items[0].id, "c2") && at_slice_eq_cstr(all.items[1].id, "c9"));
+    at_catalog_free(&deleted);
     assert_true(at_cluster_entry(&SERVICE, two, AT_LIT("c9"), &arena, &entry));
     assert_int_equal(entry.generation, 1);
     assert_true(at_cluster_creating(&entry));
@@ -84,7 +91,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_stand_for_clusters_without_records),
-        cmocka_unit_test(records_stand_before_members),
+        cmocka_unit_test(records_stand_beside_members),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

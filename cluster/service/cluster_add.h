@@ -1,0 +1,15 @@
+/* cluster_add.h: atoll.v1.Cluster/Members and /AddCluster: what a new cluster begins with. ADAPTER.
+ *
+ * This cluster is the registrar: the new one's record, the operation that makes it and its
+ * membership are one commit, which the others have before the router starts the new process. The
+ * newcomer ends the operation itself, once it may write (cluster/graduation.h). */
+#ifndef ATOLL_CLUSTER_SERVICE_CLUSTER_ADD_H
+#define ATOLL_CLUSTER_SERVICE_CLUSTER_ADD_H
+
+#include "cluster/service/service.h"
+
+/* `ctx` is the at_service. */
+void at_on_members(struct at_grpc_call *call, void *ctx);
+void at_on_add_cluster(struct at_grpc_call *call, void *ctx);
+
+#endif
