@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/escape.h"
 #include "base/hash.h"
+#include "base/mutant.h"
 
 /* Text: base64url of msgpack [version, instance, table hash, positions, asked, not reached] and
  * 8 bytes of digest. The digest catches cut and mistyped tokens; it is no secret. */
@@ -14,27 +15,27 @@
 #define DIGEST_BYTES 8
 #define DIGEST_SEED UINT64_C(0x61746f6c6c746f6b)
 
+/* What all answered just now. */
+struct round {
+    const struct at_member_id *members;
+    const struct at_vector_answer *const *answers;
+    uint32_t count;
+};
+
 static enum at_code
 put_members(struct at_buf *out, const struct at_member_id *members, uint32_t count);
 static enum at_code
 get_members(struct at_unpack *in, struct at_member_id *ret_members, uint32_t *ret_count);
 static enum at_code fields_decode(struct at_token *t, struct at_slice bytes);
 static bool contains(const struct at_member_id *list, uint32_t count, struct at_member_id id);
-static bool own_end_covered(struct at_member_id member,
-                            const struct at_vector_answer *own,
-                            const struct at_vector_answer *const *answers,
-                            uint32_t count);
-static bool all_there(const struct at_member_id *members,
-                      const struct at_vector_answer *const *answers,
-                      uint32_t count);
+static bool own_end_covered(const struct round *now, uint32_t member);
+static bool all_there(const struct round *now);
 static bool closed_end(const struct at_vector_answer *answer,
                        struct at_position p,
                        bool *ret_gone,
                        uint64_t *ret_end);
-static struct at_position
-cut(struct at_position p, const struct at_vector_answer *const *answers, uint32_t count);
-static bool
-all_cover(struct at_position p, const struct at_vector_answer *const *answers, uint32_t count);
+static struct at_position cut(const struct round *now, struct at_position p);
+static bool all_cover(const struct round *now, struct at_position p);
 
 void at_token_init(struct at_token *t)
 {
@@ -100,16 +101,18 @@ bool at_token_check(const struct at_token *t,
                     const struct at_vector_answer *const *answers,
                     uint32_t count)
 {
-    if (!all_there(members, answers, count))
+    struct round now = {.members = members, .answers = answers, .count = count};
+
+    if (!all_there(&now))
         return false;
     for (uint32_t i = 0; i < t->positions.count; i++)
-        if (!all_cover(cut(t->positions.items[i], answers, count), answers, count))
+        if (!all_cover(&now, cut(&now, t->positions.items[i])))
             return false;
 
-    for (uint32_t m = 0; m < count; m++) {
+    for (uint32_t m = 0; m < count && !AT_MUTANT(token_unreached); m++) {
         bool had_say = contains(t->asked, t->asked_count, members[m]) &&
                        !contains(t->not_reached, t->not_reached_count, members[m]);
-        if (!had_say && !own_end_covered(members[m], answers[m], answers, count))
+        if (!had_say && !own_end_covered(&now, m))
             return false;
     }
     return true;
@@ -117,54 +120,58 @@ bool at_token_check(const struct at_token *t,
 
 /* Of a member that had no say when the token was made: all it has of its own by now, and what
  * others have of its closed epochs. */
-static bool own_end_covered(struct at_member_id member,
-                            const struct at_vector_answer *own,
-                            const struct at_vector_answer *const *answers,
-                            uint32_t count)
+static bool own_end_covered(const struct round *now, uint32_t member)
 {
+    const struct at_vector_answer *own = now->answers[member];
+
     for (uint32_t i = 0; i < own->durable.count; i++) {
         struct at_position p = own->durable.items[i];
-        if (at_member_eq(p.origin, member) && !all_cover(cut(p, answers, count), answers, count))
+        if (at_member_eq(p.origin, now->members[member]) && !all_cover(now, cut(now, p)))
             return false;
     }
     for (uint32_t i = 0; i < own->facts.vouch_count; i++) {
         struct at_position p = own->facts.vouches[i].position;
-        if (at_member_eq(p.origin, member) && !all_cover(cut(p, answers, count), answers, count))
+        if (at_member_eq(p.origin, now->members[member]) && !all_cover(now, cut(now, p)))
             return false;
     }
     return true;
 }
 
 /* All are reached and ready, and none knows of a member that was not asked. */
-static bool all_there(const struct at_member_id *members,
-                      const struct at_vector_answer *const *answers,
-                      uint32_t count)
+static bool all_there(const struct round *now)
 {
-    if (count == 0)
+    if (now->count == 0)
         return false;
-    for (uint32_t i = 0; i < count; i++) {
-        if (answers[i] == NULL || !answers[i]->ready)
+    for (uint32_t i = 0; i < now->count; i++) {
+        const struct at_vector_answer *answer = now->answers[i];
+        if (answer == NULL || !answer->ready)
             return false;
-        for (uint32_t k = 0; k < answers[i]->member_count; k++)
-            if (!contains(members, count, answers[i]->members[k]))
+        for (uint32_t k = 0; k < answer->member_count; k++)
+            if (!contains(now->members, now->count, answer->members[k]))
                 return false;
     }
     return true;
 }
 
-/* What lies beyond the end of a closed epoch was lost, and said to be. */
-static struct at_position
-cut(struct at_position p, const struct at_vector_answer *const *answers, uint32_t count)
+/* What lies beyond the end of a closed epoch, or beyond what there is of a removed origin, was
+ * lost, and said to be. Of an origin that nobody counts as a member, an epoch of which nobody knows
+ * the end is one of which nobody had anything when it was removed. */
+static struct at_position cut(const struct round *now, struct at_position p)
 {
-    for (uint32_t i = 0; i < count; i++) {
+    bool closed = contains(now->members, now->count, p.origin);
+
+    for (uint32_t i = 0; i < now->count; i++) {
         bool gone = false;
         uint64_t end = 0;
-        if (closed_end(answers[i], p, &gone, &end)) {
+        if (closed_end(now->answers[i], p, &gone, &end)) {
             p.seq = end < p.seq ? end : p.seq;
+            closed = true;
         } else if (gone) {
             p.seq = 0; /* its end is no longer told: all of it is everywhere */
         }
     }
+    if (!closed)
+        p.seq = 0;
     return p;
 }
 
@@ -194,13 +201,13 @@ static bool closed_end(const struct at_vector_answer *answer,
     return found;
 }
 
-static bool
-all_cover(struct at_position p, const struct at_vector_answer *const *answers, uint32_t count)
+static bool all_cover(const struct round *now, struct at_position p)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (p.epoch < at_positions_facts_first_open(&answers[i]->facts, p.origin))
+    for (uint32_t i = 0; i < now->count; i++) {
+        const struct at_vector_answer *answer = now->answers[i];
+        if (p.epoch < at_positions_facts_first_open(&answer->facts, p.origin))
             continue;
-        if (at_vector_get(&answers[i]->durable, p.origin, p.epoch) < p.seq)
+        if (at_vector_get(&answer->durable, p.origin, p.epoch) < p.seq)
             return false;
     }
     return true;

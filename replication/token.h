@@ -1,7 +1,9 @@
 /* token.h: the consistency token: a point that all members must have passed. PURE.
  *
  * Opaque to clients: base64url of msgpack with a checksum; binds instance and table (rules 40, 41).
- */
+ * Answers name active members only, a survey asks those, those that answers name, and always the
+ * cluster itself, though it has left. What left or was removed comes in with the facts: the end of
+ * its last epoch is told by all that know it gone. */
 #ifndef ATOLL_REPLICATION_TOKEN_H
 #define ATOLL_REPLICATION_TOKEN_H
 
@@ -30,7 +32,8 @@ void at_token_note(struct at_token *t,
 AT_MUST_USE enum at_code at_token_encode(const struct at_token *t, struct at_buf *out);
 AT_MUST_USE enum at_code at_token_decode(struct at_token *t, struct at_slice text);
 
-/* at_token_check: `answers[i]` is what `members[i]` (all active ones, self included) answered just
+/* at_token_check: `answers[i]` is what `members[i]` (all active ones, those that
+ * answers named, self included) answered just
  * now, NULL when it was not reached. True only by rule 41. */
 bool at_token_check(const struct at_token *t,
                     const struct at_member_id *members,

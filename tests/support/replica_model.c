@@ -9,7 +9,6 @@
 
 #define ENCODED_MAX (1 << 20)
 
-static void birth(struct model *m, uint32_t node);
 static void log_push(struct model_log *log, struct model_entry e);
 static void close_once(struct model *m, uint32_t node);
 static void put_record(void *ctx, struct at_slice key, struct at_slice value);
@@ -41,7 +40,9 @@ void model_init(struct model *m, uint32_t node_count, bool sync_commits)
     m->next_request = 1;
     m->next_id = 1;
     for (uint32_t i = 0; i < node_count; i++) {
-        birth(m, i);
+        for (uint32_t k = 0; k < node_count; k++)
+            m->nodes[i].members[m->nodes[i].member_count++].v = k + 1;
+        model_birth(m, i);
         assert_int_equal(at_replica_start(m->nodes[i].replica, false, model_wall(m, i), NULL),
                          AT_OK);
         m->nodes[i].first_request = 1;
@@ -52,9 +53,13 @@ void model_init(struct model *m, uint32_t node_count, bool sync_commits)
 
 void model_deinit(struct model *m)
 {
+    for (uint32_t i = 0; i < m->act_count; i++)
+        if (m->acts[i].kind == MODEL_REMOVE)
+            free(m->acts[i].removal.vouches);
     for (uint32_t i = 0; i < m->node_count; i++) {
         struct model_node *n = &m->nodes[i];
         at_replica_free(&n->replica);
+        model_copy_drop(m, i);
         at_replica_view_deinit(&n->view);
         at_vector_deinit(&n->before);
         disk_clear(&n->synced);
@@ -68,16 +73,16 @@ void model_deinit(struct model *m)
             free(m->truth[o][e].entries);
 }
 
-static void birth(struct model *m, uint32_t node)
+void model_birth(struct model *m, uint32_t node)
 {
-    struct at_member_id members[MODEL_NODES_MAX];
-
-    for (uint32_t i = 0; i < m->node_count; i++)
-        members[i].v = i + 1;
+    const struct model_node *n = &m->nodes[node];
     struct at_replica_config config = {.instance_id = 77,
                                        .self = {node + 1},
-                                       .members = members,
-                                       .member_count = m->node_count,
+                                       .members = n->members,
+                                       .member_count = n->member_count,
+                                       .newcomer = n->newcomer,
+                                       .join_hlc = n->join_hlc,
+                                       .registered = n->registered,
                                        .max_skew_ns = MODEL_SKEW_MS * MODEL_MS,
                                        .reserve_step_ns = MODEL_SKEW_MS * MODEL_MS / 4,
                                        .sync_commits = m->sync_commits};
@@ -101,20 +106,27 @@ bool model_write(struct model *m, uint32_t node, uint32_t ticks)
 
     if (at_replica_may_write(n->replica, wall, m->now_ns, NULL) != AT_OK)
         return false;
-    uint64_t hlc = at_replica_issue(n->replica, ticks, wall);
+    (void)model_append(m, node, ticks, m->next_id++);
+    model_commit(m, node, m->sync_commits);
+    return true;
+}
+
+struct at_position model_append(struct model *m, uint32_t node, uint32_t ticks, uint64_t id)
+{
+    struct model_node *n = &m->nodes[node];
+    uint64_t hlc = at_replica_issue(n->replica, ticks, model_wall(m, node));
     assert_true(hlc > n->stamp_max);
     assert_true(hlc > n->promise_max);
     assert_true(hlc > n->replica->horizon);
     n->stamp_max = hlc + ticks - 1;
     struct at_position p = at_replica_append(n->replica, n->stamp_max);
-    struct model_entry e = {.id = m->next_id++, .hlc = hlc, .ticks = ticks};
+    struct model_entry e = {.id = id, .hlc = hlc, .ticks = ticks};
     assert_in_range(p.epoch, 1, MODEL_EPOCHS_MAX);
     struct model_log *truth = &m->truth[node][p.epoch - 1];
     assert_int_equal(p.seq, truth->count + 1); /* one number, one meaning */
     log_push(truth, e);
     log_push(&n->logs[node][p.epoch - 1], e);
-    model_commit(m, node, m->sync_commits);
-    return true;
+    return p;
 }
 
 void model_commit(struct model *m, uint32_t node, bool sync)
@@ -223,13 +235,14 @@ void model_answer(struct model *m,
     at_arena_init(&arena, 4096);
     assert_int_equal(at_message_decode(question, &arena, &q), AT_OK);
     if (q.kind == AT_MESSAGE_CLOSE) {
+        model_copy_drop(m, donor); /* V must not jump after it was vouched for */
         struct at_close_answer *answer = AT_NEW(struct at_close_answer);
         if (at_replica_on_close(n->replica, &q.u.close, answer) == AT_OK) {
             model_commit(m, donor, true);
             assert_int_equal(at_close_answer_encode(answer, out), AT_OK);
         }
         at_free(answer);
-    } else {
+    } else if (model_knows(m, donor, index_of(q.u.pull.from))) {
         at_replica_on_pull(n->replica, &q.u.pull, m->now_ns);
         after(m, donor);
         struct at_reply reply = {.to_request = q.u.pull.request_id,
@@ -262,6 +275,8 @@ static uint32_t add_runs(struct model_node *n,
     uint32_t built = 0;
     uint32_t count = n->view.applied.count;
 
+    if (n->view.mode == AT_MODE_INIT || n->view.mode == AT_MODE_COPYING)
+        return 0;
     for (uint32_t k = 0; k < count; k++) {
         struct at_position p = n->view.applied.items[(k + first) % count];
         uint64_t base = at_vector_get(&n->view.base, p.origin, p.epoch);
@@ -302,6 +317,10 @@ int model_take(struct model *m, uint32_t node, struct at_slice answer)
     const char *why = NULL;
 
     at_arena_init(&arena, 4096);
+    if (answer.len == 0) { /* refused */
+        at_arena_deinit(&arena);
+        return -1;
+    }
     assert_int_equal(at_message_decode(answer, &arena, &a), AT_OK);
     if (a.kind == AT_MESSAGE_CLOSE_ANSWER) {
         bool was = n->view.closing;
@@ -362,6 +381,7 @@ static void apply(struct model *m, uint32_t node, struct at_position p, const st
     assert_true(e->hlc > n->replica->horizon); /* nothing at or below the horizon */
     log_push(log, entry);
     at_replica_apply(n->replica, p, e);
+    model_act_applied(m, node, p, entry.id);
     m->applied_count++;
 }
 
@@ -413,7 +433,11 @@ static void close_once(struct model *m, uint32_t node)
 
 void model_crash(struct model *m, uint32_t node)
 {
+    for (uint32_t i = 0; i < m->node_count; i++)
+        if (m->nodes[i].copying && m->nodes[i].copy_donor == node)
+            model_copy_drop(m, i);
     at_replica_free(&m->nodes[node].replica);
+    model_copy_drop(m, node);
 }
 
 void model_start(struct model *m, uint32_t node, bool lose_tail)
@@ -432,7 +456,7 @@ void model_start(struct model *m, uint32_t node, bool lose_tail)
             }
             log->synced_count = log->count;
         }
-    birth(m, node);
+    model_birth(m, node);
     for (size_t i = 0; i < n->synced.count; i++) {
         const struct model_record *rec = &n->synced.records[i];
         assert_int_equal(at_replica_restore(n->replica, at_slice_make(rec->key, rec->key_len),
@@ -461,67 +485,94 @@ uint64_t model_horizon(const struct model *m, uint32_t node)
     return m->nodes[node].replica->horizon;
 }
 
-static void answers_of(struct model *m,
-                       uint32_t reached,
-                       struct at_vector_answer *answers,
-                       const struct at_vector_answer **ret_pointers)
+/* One survey of `asker`: the members it knows, itself, and those that answers name. */
+struct survey {
+    struct at_member_id members[MODEL_NODES_MAX];
+    const struct at_vector_answer *answers[MODEL_NODES_MAX];
+    uint32_t count;
+};
+
+static struct at_vector_answer answer_of_node[MODEL_NODES_MAX];
+
+static void add_to_survey(struct model *m, uint32_t reached, uint32_t node, struct survey *s)
 {
-    for (uint32_t i = 0; i < m->node_count; i++) {
-        ret_pointers[i] = NULL;
-        if ((reached >> i & 1) == 0 || m->nodes[i].replica == NULL)
-            continue;
-        model_commit(m, i, true); /* positions are synced before they are told */
-        const struct at_replica_view *v = &m->nodes[i].view;
-        answers[i] = (struct at_vector_answer){
-            .instance_id = 77,
-            .from = {i + 1},
-            .ready = v->mode == AT_MODE_READY && !v->closing && v->healthy,
-            .durable = v->durable,
-            .facts = v->facts,
-        };
-        for (uint32_t k = 0; k < v->member_count; k++)
-            answers[i].members[answers[i].member_count++] = v->members[k].id;
-        ret_pointers[i] = &answers[i];
-    }
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->members[i].v == node + 1)
+            return;
+    s->members[s->count].v = node + 1;
+    s->answers[s->count++] = NULL;
+    if ((reached >> node & 1) == 0 || m->nodes[node].replica == NULL)
+        return;
+    model_commit(m, node, true); /* positions are synced before they are told */
+    const struct at_replica_view *v = &m->nodes[node].view;
+    struct at_vector_answer *answer = &answer_of_node[node];
+    *answer = (struct at_vector_answer){
+        .instance_id = 77,
+        .from = {node + 1},
+        .ready = v->mode == AT_MODE_READY && v->caught_up && !v->closing && v->healthy,
+        .durable = v->durable,
+        .facts = v->facts,
+    };
+    for (uint32_t k = 0; k < v->member_count; k++)
+        if (v->members[k].active)
+            answer->members[answer->member_count++] = v->members[k].id;
+    s->answers[s->count - 1] = answer;
+}
+
+static void survey(struct model *m, uint32_t reached, struct survey *s)
+{
+    uint32_t asker = (uint32_t)__builtin_ctz(reached);
+
+    s->count = 0;
+    add_to_survey(m, reached, asker, s);
+    const struct at_replica_view *v = &m->nodes[asker].view;
+    for (uint32_t i = 0; i < v->member_count; i++)
+        if (v->members[i].active)
+            add_to_survey(m, reached, v->members[i].id.v - 1, s);
+    for (uint32_t i = 0; i < s->count; i++)
+        for (uint32_t k = 0; s->answers[i] != NULL && k < s->answers[i]->member_count; k++)
+            add_to_survey(m, reached, s->answers[i]->members[k].v - 1, s);
 }
 
 void model_token(struct model *m, uint32_t reached, struct at_token *ret_token)
 {
-    static struct at_vector_answer answers[MODEL_NODES_MAX];
-    const struct at_vector_answer *pointers[MODEL_NODES_MAX];
+    struct survey s;
 
-    answers_of(m, reached, answers, pointers);
+    survey(m, reached, &s);
     at_token_init(ret_token);
     ret_token->instance_id = 77;
-    for (uint32_t i = 0; i < m->node_count; i++)
-        at_token_note(ret_token, (struct at_member_id){i + 1}, pointers[i]);
+    for (uint32_t i = 0; i < s.count; i++)
+        at_token_note(ret_token, s.members[i], s.answers[i]);
 }
 
 bool model_check(struct model *m, uint32_t reached, const struct at_token *token)
 {
-    static struct at_vector_answer answers[MODEL_NODES_MAX];
-    const struct at_vector_answer *pointers[MODEL_NODES_MAX];
-    struct at_member_id members[MODEL_NODES_MAX];
+    struct survey s;
 
-    answers_of(m, reached, answers, pointers);
-    for (uint32_t i = 0; i < m->node_count; i++)
-        members[i].v = i + 1;
-    return at_token_check(token, members, pointers, m->node_count);
+    survey(m, reached, &s);
+    return at_token_check(token, s.members, s.answers, s.count);
+}
+
+void model_settle_once(struct model *m)
+{
+    m->now_ns += 50 * MODEL_MS;
+    for (uint32_t i = 0; i < m->node_count; i++) {
+        if (m->nodes[i].replica == NULL)
+            continue;
+        (void)model_idle(m, i);
+        model_close(m, i);
+        for (uint32_t d = 0; d < m->node_count; d++)
+            if (d != i && m->nodes[d].replica != NULL)
+                (void)model_exchange(m, i, d, 1000);
+        model_trim(m, i);
+    }
 }
 
 void model_settle(struct model *m)
 {
     for (int round = 0; round < 40; round++) {
         uint64_t before = m->applied_count;
-        m->now_ns += 50 * MODEL_MS;
-        for (uint32_t i = 0; i < m->node_count; i++) {
-            (void)model_idle(m, i);
-            model_close(m, i);
-            for (uint32_t d = 0; d < m->node_count; d++)
-                if (d != i)
-                    (void)model_exchange(m, i, d, 1000);
-            model_trim(m, i);
-        }
+        model_settle_once(m);
         if (m->applied_count == before && round > 25)
             return;
     }

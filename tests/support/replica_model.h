@@ -1,5 +1,6 @@
-/* replica_model.h: two to four clusters in one process, as far as replication goes: replicas, logs
- * and stored records, with crashes that lose the unsynced tail. Messages pass as encoded bytes.
+/* replica_model.h: a few clusters in one process, as far as replication goes: replicas, logs and
+ * stored records, with crashes that lose the unsynced tail, and clusters that join, leave, are
+ * removed by force and are filled by copies. Pulls and closings pass as encoded bytes.
  *
  * Checks after every step, and fails the test: entries of one (origin, epoch) are applied in
  * order, once, and are the same everywhere; nothing at or below a horizon is applied; V never
@@ -7,10 +8,13 @@
 #ifndef ATOLL_TESTS_SUPPORT_REPLICA_MODEL_H
 #define ATOLL_TESTS_SUPPORT_REPLICA_MODEL_H
 
+#include "replication/fill.h"
+#include "replication/membership.h"
 #include "replication/replica.h"
 #include "replication/token.h"
 
-#define MODEL_NODES_MAX 4
+#define MODEL_NODES_MAX 6
+#define MODEL_ACTS_MAX 64
 #define MODEL_EPOCHS_MAX 48
 #define MODEL_MS UINT64_C(1000000)
 #define MODEL_SKEW_MS 400
@@ -19,6 +23,15 @@ struct model_entry {
     uint64_t id;
     uint64_t hlc;
     uint32_t ticks;
+};
+
+/* What an entry that changes members does: found by its id. */
+enum model_act_kind { MODEL_JOIN, MODEL_LEAVE, MODEL_REMOVE };
+struct model_act {
+    uint64_t id;
+    enum model_act_kind kind;
+    struct at_member_id member;
+    struct at_removal removal;
 };
 
 struct model_log {
@@ -53,6 +66,16 @@ struct model_node {
     uint64_t stamp_max;     /* issued ever, lost ones too */
     uint64_t promise_max;   /* given ever */
     uint64_t record_count;  /* records put by the last commit */
+    /* its configuration */
+    struct at_member_id members[MODEL_NODES_MAX];
+    uint32_t member_count;
+    bool newcomer;
+    uint64_t join_hlc;
+    struct at_position registered;
+    struct at_arena copy_arena; /* what the donor told, while COPYING */
+    struct at_copy_state copy;
+    uint32_t copy_donor;
+    bool copying;
 };
 
 struct model {
@@ -66,6 +89,12 @@ struct model {
     uint64_t parked_count;
     uint64_t closed_count;
     uint64_t lost_count;
+    uint64_t copied_count;
+    uint64_t joined_count;
+    uint64_t left_count;
+    uint64_t removed_count;
+    struct model_act acts[MODEL_ACTS_MAX];
+    uint32_t act_count;
     /* what each (origin, epoch, seq) means: a longest log, of entries that ever were */
     struct model_log truth[MODEL_NODES_MAX][MODEL_EPOCHS_MAX];
 };
@@ -73,6 +102,7 @@ struct model {
 void model_init(struct model *m, uint32_t node_count, bool sync_commits);
 void model_deinit(struct model *m);
 
+void model_birth(struct model *m, uint32_t node);
 struct at_replica *model_replica(struct model *m, uint32_t node);
 uint64_t model_wall(const struct model *m, uint32_t node);
 
@@ -110,15 +140,41 @@ void model_crash(struct model *m, uint32_t node);
 /* model_start brings a node up again, without its unsynced tail when `lose_tail`. */
 void model_start(struct model *m, uint32_t node, bool lose_tail);
 
+/* --- members (replica_members.c). Nodes that are down or refuse answer nothing. --- */
+
+/* model_register: `registrar` writes MEMBER of a new node, which is returned, up and INIT; its
+ * config is what the registrar knows. MODEL_NODES_MAX: refused. */
+uint32_t model_register(struct model *m, uint32_t registrar);
+/* model_join asks all whose acknowledgement is missing. True when it may write. */
+bool model_join(struct model *m, uint32_t node);
+/* model_copy copies from `donor` at once. False: one of the two may not. */
+bool model_copy(struct model *m, uint32_t node, uint32_t donor);
+bool model_copy_begin(struct model *m, uint32_t node, uint32_t donor);
+void model_copy_end(struct model *m, uint32_t node);
+void model_copy_drop(struct model *m, uint32_t node);
+/* model_leave: one step of leaving: LEAVE when it may be written; asks who knows. True: REMOVED. */
+bool model_leave(struct model *m, uint32_t node);
+/* model_fence: `of` answers a FENCE of `coordinator`. False: refused. */
+bool model_fence(struct model *m, uint32_t coordinator, uint32_t of);
+/* model_remove: asks all that are missing and up, and writes REMOVE when all have answered. */
+bool model_remove(struct model *m, uint32_t coordinator);
+/* For replica_model.c: an entry was applied, or written. */
+void model_act_applied(struct model *m, uint32_t node, struct at_position p, uint64_t id);
+/* model_knows: `node` takes `other` for a member that is not being removed. */
+bool model_knows(const struct model *m, uint32_t node, uint32_t other);
+struct at_position model_append(struct model *m, uint32_t node, uint32_t ticks, uint64_t id);
+
 /* Positions. */
 uint64_t model_v(const struct model *m, uint32_t node, uint32_t origin, uint32_t epoch);
 uint64_t model_horizon(const struct model *m, uint32_t node);
 
-/* Tokens: made or checked at once; nodes whose bit is not in `reached` do not answer. */
+/* Tokens: made or checked at once by the first of `reached`; nodes whose bit is not in it do not
+ * answer. */
 void model_token(struct model *m, uint32_t reached, struct at_token *ret_token);
 bool model_check(struct model *m, uint32_t reached, const struct at_token *token);
 
-/* model_settle lets all talk until nothing moves (all must be up), and time pass. */
+/* model_settle lets all talk until nothing moves (those that are down stay so), and time pass. */
 void model_settle(struct model *m);
+void model_settle_once(struct model *m);
 
 #endif
