@@ -174,6 +174,7 @@ static json_t *cluster_json(const struct at_instance_report *r, uint32_t index)
     (void)json_object_set_new(root, "may_write", json_boolean(c->status->may_write));
     (void)json_object_set_new(root, "entries", json_integer((json_int_t)c->status->seq));
     (void)json_object_set_new(root, "log_bytes", json_integer((json_int_t)c->status->log_bytes));
+    (void)json_object_set_new(root, "forgotten", json_integer((json_int_t)c->status->forgotten));
     (void)json_object_set_new(root, "data_bytes", json_integer((json_int_t)c->status->data_bytes));
     for (size_t i = 0; r->router && i < r->router->n_clusters; i++)
         if (strcmp(r->router->clusters[i]->cluster_id, c->id) == 0)
