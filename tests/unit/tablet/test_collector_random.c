@@ -281,6 +281,7 @@ static void do_step(struct program *p)
         model_rule(&p->m, family, rule);
     } else {
         fx_pull(&p->b, &p->a, 1 << 20);
+        fx_pull(&p->a, &p->b, 1 << 20); /* what b promises: a forgets below it */
     }
 }
 
