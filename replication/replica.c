@@ -198,7 +198,9 @@ bool at_replica_promise(struct at_replica *r, uint64_t wall_ns)
                                          .epoch = r->epoch,
                                          .seq = r->seq,
                                          .hlc = hlc,
-                                         .closed_from = r->origins[r->self_index].first_open};
+                                         .closed_from = AT_MUTANT(promise_unclosed)
+                                                            ? r->epoch
+                                                            : r->origins[r->self_index].first_open};
     at_replica_advance_horizon(r);
     return r->hlc.moved;
 }

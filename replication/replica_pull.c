@@ -69,7 +69,7 @@ enum at_admit at_replica_admit(struct at_replica *r,
     if (at == r->self_index && p.epoch >= r->epoch)
         return admit_own(r, p);
     if ((p.seq > applied + 1 && !AT_MUTANT(gap_ignored)) ||
-        p.epoch - o->first_open >= AT_OPEN_EPOCHS_MAX)
+        (p.epoch >= o->first_open && p.epoch - o->first_open >= AT_OPEN_EPOCHS_MAX))
         return AT_ADMIT_STOP;
     if (AT_MUTANT(own_filtered) && at == r->self_index)
         return AT_ADMIT_STOP;

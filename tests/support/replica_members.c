@@ -251,7 +251,8 @@ bool model_remove(struct model *m, uint32_t coordinator)
     act->removal = removal;
     act->removal.vouches = malloc((removal.vouch_count + 1) * sizeof(*removal.vouches));
     assert_non_null(act->removal.vouches);
-    memcpy(act->removal.vouches, removal.vouches, removal.vouch_count * sizeof(*removal.vouches));
+    for (uint32_t i = 0; i < removal.vouch_count; i++)
+        act->removal.vouches[i] = removal.vouches[i];
     struct at_position p = model_append(m, coordinator, 1, act->id);
     model_act_applied(m, coordinator, p, act->id);
     model_commit(m, coordinator, false);
