@@ -29,6 +29,7 @@ static void seal(struct writer *w, const struct at_run *run);
 static enum at_code apply_operation(struct writer *w,
                                     const struct at_entry *entry,
                                     struct at_member_id origin,
+                                    struct at_operation *op,
                                     bool *ret_discarded);
 static enum at_code apply_row(struct writer *w,
                               const struct at_operation *op,
@@ -182,9 +183,10 @@ static bool apply_run(struct writer *w, const struct at_run *run)
 static bool apply_entry(struct writer *w, const struct at_run *run, const struct at_entry *entry)
 {
     struct at_apply *apply = w->applying.apply;
+    struct at_operation op;
     bool discarded = false;
 
-    enum at_code code = apply_operation(w, entry, run->origin, &discarded);
+    enum at_code code = apply_operation(w, entry, run->origin, &op, &discarded);
     if (code == AT_RESOURCE_EXHAUSTED)
         too_many_ids(w, run);
     else if (code != AT_OK)
@@ -192,6 +194,8 @@ static bool apply_entry(struct writer *w, const struct at_run *run, const struct
     if (code != AT_OK)
         return false;
     log_entry(w, run, entry);
+    if (at_operation_of_members(op.kind))
+        act_apply(w, &op, (struct at_position){run->origin, run->epoch, entry->seq}, entry->hlc);
     w->round.foreign = true;
     w->round.operations++;
     w->round.bytes += entry->payload.len;
@@ -228,33 +232,33 @@ static void seal(struct writer *w, const struct at_run *run)
 static enum at_code apply_operation(struct writer *w,
                                     const struct at_entry *entry,
                                     struct at_member_id origin,
+                                    struct at_operation *op,
                                     bool *ret_discarded)
 {
-    struct at_operation op;
     struct at_stamp stamp = {entry->hlc, origin};
 
     at_arena_reset(&w->arena);
-    AT_TRY(at_operation_decode(entry->payload, &w->arena, &op));
-    switch (op.kind) {
+    AT_TRY(at_operation_decode(entry->payload, &w->arena, op));
+    switch (op->kind) {
     case AT_OPERATION_ROW:
-        if (op.mutation_count > entry->ticks)
+        if (op->mutation_count > entry->ticks)
             return AT_INVALID_ARGUMENT;
-        return apply_row(w, &op, stamp, ret_discarded);
+        return apply_row(w, op, stamp, ret_discarded);
     case AT_OPERATION_CATALOG:
-        return writer_apply_catalog(w, op.records, op.record_count, NULL);
+        return writer_apply_catalog(w, op->records, op->record_count, NULL);
     case AT_OPERATION_MEMBER:
     case AT_OPERATION_LEAVE:
     case AT_OPERATION_REMOVE:
     case AT_OPERATION_RELEASE:
-        return AT_INVALID_ARGUMENT;
+        return AT_OK; /* told once it is in the log */
     case AT_OPERATION_DROP_RANGE:
         break;
     }
     uint32_t table_id = 0;
-    AT_TRY(known_table(w, &op, &table_id));
+    AT_TRY(known_table(w, op, &table_id));
     *ret_discarded = table_id == 0;
     if (table_id != 0)
-        writer_note_drop(w, table_id, (struct at_dropped_range){op.row, stamp});
+        writer_note_drop(w, table_id, (struct at_dropped_range){op->row, stamp});
     return AT_OK;
 }
 

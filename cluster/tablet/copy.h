@@ -6,13 +6,13 @@
  * each other part is a stretch of rows of one (table, generation, family, generation), or of a
  * table's row markers. A chunk's items are as cluster/model/copy_item.h says.
  *
- * A sink owns a keyspace of its own (AT_SPACE_ASIDE), made empty when it begins. Each chunk is
- * merged, by at_copy_rule, with the same stretch of the receiver's own picture (a snapshot of the
- * moment it began) and ingested as one sorted file. at_copy_sink_finish adds what only the receiver
- * has and switches: in one batch, synced, the aside keyspace becomes CELLS, V, base, F and members
- * move, catalog, drops and tokens are merged, logs that grew are emptied. Until then nothing is
- * changed, and a crash leaves what was; the remains of an aside are dropped when a store opens.
- * Readers that hold a snapshot of before keep reading what they had.
+ * A sink owns a keyspace of its own (an at_aside), made empty when it begins. Each chunk is merged,
+ * by at_copy_rule, with the same stretch of the receiver's own picture (a snapshot of the moment it
+ * began) and put into sorted files that are ingested. at_copy_sink_finish adds what only the
+ * receiver has and switches: in one batch, synced, the aside keyspace becomes CELLS, V, base, F and
+ * members move, catalog, drops and tokens are merged, logs that grew are emptied. Until then
+ * nothing is changed, and a crash leaves what was; the remains of an aside are dropped when a store
+ * opens. Readers that hold a snapshot of before keep reading what they had.
  *
  * One sink at a time per store. All functions block on disk or on the writer; any thread but the
  * writer's and a loop's. */
@@ -68,7 +68,7 @@ void at_copy_sink_abort(struct at_copy_sink **sink);
 
 /* Progress by table, for CreateCluster's metadata. Any thread. */
 struct at_copy_table_progress {
-    char table[AT_TABLE_ID_BYTES_MAX + 1];
+    char table[AT_KEPT_NAME_BYTES_MAX + 1];
     uint64_t bytes; /* estimate of all */
     uint64_t copied_bytes;
 };

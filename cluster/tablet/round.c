@@ -56,6 +56,7 @@ void round_init(struct writer *w)
     mail_list_init(&r->writes);
     mail_list_init(&r->applies);
     mail_list_init(&r->calls);
+    mail_list_init(&r->acts);
     w->round_number = 1;
 }
 
@@ -104,6 +105,7 @@ bool round_commit(struct writer *w)
     r->operations = 0;
     r->bytes = 0;
     r->foreign = r->catalog = r->hides = r->sync = false;
+    r->aside = NULL;
     w->round_number++;
     round_begin(w);
     return code == AT_OK;
@@ -215,10 +217,14 @@ static enum at_code commit_batch(struct writer *w, struct at_error *reterr)
     sync = sync || r->sync || (config->sync_commits && entries);
     publish_hides(w);
     enum at_code code = AT_OK;
-    if (!at_batch_empty(r->batch))
+    if (r->aside != NULL)
+        code = at_engine_switch(w->engine, r->batch, r->aside, reterr);
+    else if (!at_batch_empty(r->batch))
         code = at_engine_commit(w->engine, r->batch, sync, reterr);
     else if (sync)
         code = at_engine_sync(w->engine, reterr);
+    if (code == AT_OK && r->aside != NULL)
+        code = writer_reload(w, reterr);
     if (code != AT_OK)
         return code;
     w->unsynced = !sync && (w->unsynced || !at_batch_empty(r->batch));
@@ -265,6 +271,10 @@ static void answer_all(struct writer *w)
         struct at_replica_call *call = (struct at_replica_call *)mail;
         call->done(call);
     }
+    while ((mail = mail_list_take(&r->acts)) != NULL) {
+        struct at_act_write *act = (struct at_act_write *)mail;
+        act->done(act);
+    }
 }
 
 static void fail_all(struct writer *w, enum at_code code, const struct at_error *error)
@@ -294,6 +304,11 @@ static void fail_all(struct writer *w, enum at_code code, const struct at_error 
         struct at_replica_call *call = (struct at_replica_call *)mail;
         call->failed = true;
         call->done(call);
+    }
+    while ((mail = mail_list_take(&r->acts)) != NULL) {
+        struct at_act_write *act = (struct at_act_write *)mail;
+        act->code = act->code == AT_OK ? code : act->code;
+        act->done(act);
     }
 }
 

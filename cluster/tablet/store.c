@@ -17,6 +17,7 @@
 #define BACKGROUND_THREADS 2
 #define APPLIES_MAX 1024
 #define CALLS_MAX 65536
+#define ACTS_MAX 1024
 
 static void release(struct at_store *s);
 static void *begin_sieve(void *store);
@@ -43,6 +44,8 @@ enum at_code at_store_open(const struct at_store_config *config,
     at_mailbox_init(&s->mailbox, AT_WRITER_QUEUE_MAX);
     at_mailbox_init(&s->applies, APPLIES_MAX);
     at_mailbox_init(&s->calls, CALLS_MAX);
+    at_mailbox_init(&s->acts, ACTS_MAX);
+    pthread_mutex_init(&s->copy_lock, NULL);
     pthread_mutex_init(&s->schema_lock, NULL);
     pthread_mutex_init(&s->view_lock, NULL);
     at_replica_view_init(&s->view);
@@ -72,6 +75,7 @@ void at_store_close(struct at_store **store)
     atomic_store(&s->closing, true);
     at_mailbox_close(&s->applies);
     at_mailbox_close(&s->calls);
+    at_mailbox_close(&s->acts);
     at_mailbox_close(&s->mailbox);
     if (s->config.manual)
         (void)writer_main(s->writer); /* it ends by itself now */
@@ -187,6 +191,14 @@ bool at_store_call(struct at_store *s, struct at_replica_call *call)
     return true;
 }
 
+bool at_store_act(struct at_store *s, struct at_act_write *act)
+{
+    if (!at_mailbox_push(&s->acts, &act->mail, NULL))
+        return false;
+    store_poke(s);
+    return true;
+}
+
 void at_store_stats(struct at_store *s, struct at_store_stats *ret_stats)
 {
     *ret_stats = (struct at_store_stats){
@@ -258,6 +270,8 @@ static void release(struct at_store *s)
     at_replica_view_deinit(&s->view);
     pthread_mutex_destroy(&s->view_lock);
     pthread_mutex_destroy(&s->schema_lock);
+    pthread_mutex_destroy(&s->copy_lock);
+    at_mailbox_deinit(&s->acts);
     at_mailbox_deinit(&s->calls);
     at_mailbox_deinit(&s->applies);
     at_mailbox_deinit(&s->mailbox);

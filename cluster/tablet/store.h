@@ -13,6 +13,7 @@
 #include "replication/replica.h"
 
 struct at_store;
+struct at_act_write;
 struct at_apply;
 struct at_log_read;
 struct at_replica_call;
@@ -140,6 +141,7 @@ enum at_code at_store_read_log(struct at_store *store,
                                struct at_error *reterr);
 bool at_store_apply(struct at_store *store, struct at_apply *apply);
 bool at_store_call(struct at_store *store, struct at_replica_call *call);
+bool at_store_act(struct at_store *store, struct at_act_write *act);
 
 /* --- status --- */
 struct at_store_stats {

@@ -24,6 +24,7 @@ enum at_write_kind {
     AT_WRITE_COLLECT, /* struct at_write_collect: garbage goes */
     AT_WRITE_APPLY,   /* a foreign reply (replication/peer/peering.h) */
     AT_WRITE_CALL,    /* an at_replica_call */
+    AT_WRITE_COPY,    /* of copy_source.c and copy_sink.c alone */
 };
 
 struct at_dropped_range; /* schema.h */
@@ -117,8 +118,8 @@ struct at_write_catalog {
     struct at_arena *arena;
     struct at_catalog_record *records; /* out of decide */
     uint32_t record_count;
-    /* Out of decide: MEMBER or RELEASE operations, each an entry of its own behind the records' one,
-     * in the same batch, synced. */
+    /* Out of decide: MEMBER or RELEASE operations, each an entry of its own behind the records'
+     * one, in the same batch, synced. */
     const struct at_operation *acts;
     uint32_t act_count;
     struct at_schema *ret_schema; /* the schema after the change, a reference of the asker's; may be

@@ -4,6 +4,8 @@
  * that changes it, so two of them never decide against the same state. */
 
 static void change(struct writer *w, struct at_write_catalog *write);
+static size_t acts_size(const struct at_write_catalog *write);
+static void put_acts(struct writer *w, struct at_write_catalog *write);
 static enum at_code
 check_readable(struct writer *w, const struct at_operation *op, struct at_error *reterr);
 static void stamp_records(struct writer *w, struct at_write_catalog *write, uint64_t hlc);
@@ -13,12 +15,23 @@ void write_catalog(struct writer *w, struct at_write_catalog *write)
     write->ret_schema = NULL;
     write->records = NULL;
     write->record_count = 0;
+    write->acts = NULL;
+    write->act_count = 0;
     enum at_code code = round_may_write(w, &write->base.error);
     if (code == AT_OK)
         code = write->decide(write, w->schema->catalog, &write->base.error);
+    for (uint32_t i = 0; code == AT_OK && i < write->act_count; i++)
+        code = act_check(w, &write->acts[i], &write->base.error);
     if (code == AT_OK && write->record_count > 0) {
         change(w, write);
         return;
+    }
+    if (code == AT_OK && write->act_count > 0) {
+        if (!round_room(w, acts_size(write))) {
+            round_refuse(w, &write->base);
+            return;
+        }
+        put_acts(w, write);
     }
     if (code == AT_OK)
         write->ret_schema = at_schema_ref(w->schema);
@@ -48,7 +61,7 @@ static void change(struct writer *w, struct at_write_catalog *write)
         round_answer(w, &write->base, code);
         return;
     }
-    if (!round_room(w, size)) {
+    if (!round_room(w, size + acts_size(write))) {
         round_refuse(w, &write->base);
         return;
     }
@@ -59,8 +72,29 @@ static void change(struct writer *w, struct at_write_catalog *write)
         round_own_issued(w, &op, hlc, count, size);
         write->base.seq = w->round.own_last.seq;
         write->ret_schema = at_schema_ref(w->schema);
+        put_acts(w, write);
     }
     round_answer(w, &write->base, code);
+}
+
+static size_t acts_size(const struct at_write_catalog *write)
+{
+    size_t size = 0;
+
+    for (uint32_t i = 0; i < write->act_count; i++)
+        size += at_operation_size_max(&write->acts[i]);
+    return size;
+}
+
+static void put_acts(struct writer *w, struct at_write_catalog *write)
+{
+    for (uint32_t i = 0; i < write->act_count; i++) {
+        const struct at_operation *op = &write->acts[i];
+        uint64_t hlc = round_own(w, op, 1, at_operation_size_max(op));
+        act_apply(w, op, w->round.own_last, hlc);
+        write->base.seq = w->round.own_last.seq;
+        w->round.sync = true;
+    }
 }
 
 /* An entry that others refuse to decode would stop them from ever taking what follows it. Catalog

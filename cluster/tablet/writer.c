@@ -100,6 +100,7 @@ bool writer_turn(struct writer *w)
         refuse_writes(w);
     else
         do_writes(w);
+    acts_write(w);
     if (!w->broken)
         apply_replies(w);
     do_calls(w);
@@ -201,6 +202,9 @@ static void do_write(struct writer *w, struct at_write *write)
         return;
     case AT_WRITE_COLLECT:
         write_collect(w, (struct at_write_collect *)write);
+        return;
+    case AT_WRITE_COPY:
+        write_copy(w, (struct copy_step *)write);
         return;
     case AT_WRITE_APPLY:
     case AT_WRITE_CALL:
@@ -306,6 +310,7 @@ static void end(struct writer *w)
     syncer_stop(w);
     refuse_writes(w);
     apply_drop_all(w);
+    acts_write(w);
     do_calls(w);
     if (w->loaded && !w->broken && round_commit(w) && writer_close_clean(w, &error) == AT_OK)
         return;

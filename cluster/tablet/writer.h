@@ -62,6 +62,8 @@ struct round {
     struct mail_list writes;  /* struct at_write: decided, to be answered */
     struct mail_list applies; /* struct at_apply: done, to be handed back */
     struct mail_list calls;   /* struct at_replica_call: ran, to be handed back */
+    struct mail_list acts;    /* struct at_act_write: decided, to be handed back */
+    struct at_aside **aside;  /* becomes CELLS with this round; NULL: none */
 };
 
 /* Syncs the WAL aside, so that under `durability: async` writers do not wait for it. */
@@ -115,6 +117,9 @@ struct writer {
     uint32_t touched[TOUCHED_SLOTS]; /* number of the round that last touched such a row */
     uint32_t round_number;
 
+    uint64_t copying; /* which copy fills an aside; 0: none */
+    uint64_t copy_count;
+
     bool broken; /* a commit failed: no writes until one succeeds */
     enum at_code broken_code;
     struct at_error broken_error;
@@ -134,6 +139,7 @@ struct at_store {
     struct at_mailbox mailbox; /* at_write, and `poke` */
     struct at_mailbox applies; /* at_apply */
     struct at_mailbox calls;   /* at_replica_call */
+    struct at_mailbox acts;    /* at_act_write */
     struct at_mail poke;       /* wakes the writer for the other two */
     atomic_bool poked;
     atomic_bool closing;
@@ -153,6 +159,8 @@ struct at_store {
     atomic_uint_fast64_t collected;
     atomic_uint_fast64_t forgotten;
     struct at_collector *collector;
+    pthread_mutex_t copy_lock;
+    struct at_copy_sink *sink; /* that is open; NULL: none */
 };
 
 /* --- store.c --- */
@@ -174,6 +182,9 @@ uint64_t writer_wall_ns(const struct writer *w);
 /* writer_load reads META. `start` also starts the replica as after a process start and commits. */
 AT_MUST_USE enum at_code writer_load(struct writer *w, bool start, struct at_error *reterr);
 void writer_unload(struct writer *w);
+/* writer_reload reads all but the replica anew: another keyspace became CELLS. On an error only the
+ * replica is loaded. */
+AT_MUST_USE enum at_code writer_reload(struct writer *w, struct at_error *reterr);
 /* writer_close_clean leaves the mark that nothing is unsynced. */
 AT_MUST_USE enum at_code writer_close_clean(struct writer *w, struct at_error *reterr);
 
@@ -229,6 +240,7 @@ void writer_note_floor(struct writer *w,
                        uint32_t family_id,
                        struct at_floor floor);
 void meta_catalog_key(struct at_buf *out, const struct at_catalog_record *r);
+void meta_drop_key(struct at_buf *out, uint32_t table_id, struct at_stamp stamp);
 /* meta_schema makes the newest schema anew, from `catalog` (taken) or, NULL, with the same one. */
 void meta_schema(struct writer *w, struct at_catalog *catalog);
 struct at_schema *meta_schema_hiding(struct writer *w, struct at_schema *like);
@@ -287,6 +299,23 @@ void write_check(struct writer *w, struct at_write_check *write);
 void write_catalog(struct writer *w, struct at_write_catalog *write);
 void write_drop(struct writer *w, struct at_write_drop *write);
 void write_collect(struct writer *w, struct at_write_collect *write);
+
+/* --- write_copy.c: what copies do here (see copy_step.h) --- */
+struct copy_step;
+void write_copy(struct writer *w, struct copy_step *step);
+
+/* --- write_act.c: entries that change members --- */
+/* acts_write decides and writes what was asked for; nothing of others may be in the round. */
+void acts_write(struct writer *w);
+/* act_apply tells the replica of an operation that changes members: an own one after it was
+ * appended, a foreign one after it was applied. */
+void act_apply(struct writer *w,
+               const struct at_operation *op,
+               struct at_position position,
+               uint64_t hlc);
+/* act_check: FAILED_PRECONDITION, RESOURCE_EXHAUSTED: the replica does not allow it now. */
+AT_MUST_USE enum at_code
+act_check(struct writer *w, const struct at_operation *op, struct at_error *reterr);
 
 /* --- apply.c: foreign replies --- */
 void apply_replies(struct writer *w);

@@ -24,6 +24,7 @@
 #define RECORDS_FIRST 64u
 
 struct loading {
+    bool reload; /* the replica stays */
     struct at_catalog_record *records;
     uint32_t count;
     uint32_t cap;
@@ -32,16 +33,16 @@ struct loading {
     bool tail_may_be_lost;
 };
 
+static void init_data(struct writer *w);
+static void unload_data(struct writer *w);
 static enum at_code read_meta(struct writer *w, struct loading *l, struct at_error *reterr);
 static enum at_code
 read_record(struct writer *w, struct loading *l, const struct at_iter *i, struct at_error *reterr);
 static enum at_code read_catalog(struct writer *w, struct loading *l, struct at_slice value);
 static enum at_code read_drop(struct writer *w, struct at_slice key, struct at_slice value);
 static enum at_code read_floor(struct writer *w, struct at_slice key, struct at_slice value);
-static enum at_code read_run(const struct writer *w,
-                             struct loading *l,
-                             struct at_slice value,
-                             struct at_error *reterr);
+static enum at_code
+read_run(const struct writer *w, struct loading *l, struct at_slice value, struct at_error *reterr);
 static enum at_code build_catalog(struct writer *w, struct loading *l, struct at_error *reterr);
 static enum at_code complete_catalog(struct writer *w, struct at_error *reterr);
 static void forget_dead(struct writer *w);
@@ -56,11 +57,7 @@ enum at_code writer_load(struct writer *w, bool start, struct at_error *reterr)
     struct loading l = {0};
 
     AT_ASSERT(!w->loaded && w->replica == NULL);
-    at_arena_reset(&w->arena);
-    at_local_ids_init(&w->ids);
-    at_hides_init(&w->hides);
-    w->hides.floors_changed = true;
-    w->load_version = w->schema_version;
+    init_data(w);
     w->replica = at_replica_new(&config->replica);
     enum at_code rc = read_meta(w, &l, reterr);
     if (rc == AT_OK && l.anything && !l.run_seen)
@@ -88,15 +85,50 @@ enum at_code writer_load(struct writer *w, bool start, struct at_error *reterr)
     return AT_OK;
 }
 
+/* Ids are all known by now, so nothing that is to be stored comes of it; what of dead tables is
+ * still hidden is forgotten at the next start again. */
+enum at_code writer_reload(struct writer *w, struct at_error *reterr)
+{
+    struct loading l = {.reload = true};
+
+    unload_data(w);
+    init_data(w);
+    enum at_code rc = read_meta(w, &l, reterr);
+    if (rc == AT_OK)
+        rc = at_log_parts_load(&w->parts, w->engine, reterr);
+    if (rc == AT_OK)
+        rc = find_row_markers(w, reterr);
+    if (rc == AT_OK)
+        rc = build_catalog(w, &l, reterr);
+    at_free(l.records);
+    w->round.catalog = true;
+    return rc;
+}
+
+static void init_data(struct writer *w)
+{
+    at_arena_reset(&w->arena);
+    at_local_ids_init(&w->ids);
+    at_hides_init(&w->hides);
+    w->hides.floors_changed = true;
+    w->load_version = w->schema_version;
+}
+
 void writer_unload(struct writer *w)
 {
     at_replica_free(&w->replica);
+    unload_data(w);
+    w->copying = 0;
+    w->loaded = false;
+}
+
+static void unload_data(struct writer *w)
+{
     at_schema_unref(&w->schema);
     at_hides_deinit(&w->hides);
     at_tokens_deinit(&w->tokens);
     at_local_ids_deinit(&w->ids);
     at_log_parts_deinit(&w->parts);
-    w->loaded = false;
 }
 
 enum at_code writer_close_clean(struct writer *w, struct at_error *reterr)
@@ -146,6 +178,8 @@ read_record(struct writer *w, struct loading *l, const struct at_iter *i, struct
             rc = at_local_ids_restore(&w->ids, rest, value);
             break;
         case META_REPLICA:
+            if (l->reload)
+                return AT_OK;
             return at_replica_restore(w->replica, key, value, reterr);
         case META_RUN:
             return read_run(w, l, value, reterr);
@@ -201,10 +235,8 @@ static enum at_code read_floor(struct writer *w, struct at_slice key, struct at_
     return AT_OK;
 }
 
-static enum at_code read_run(const struct writer *w,
-                             struct loading *l,
-                             struct at_slice value,
-                             struct at_error *reterr)
+static enum at_code
+read_run(const struct writer *w, struct loading *l, struct at_slice value, struct at_error *reterr)
 {
     uint8_t id[BOOT_ID_BYTES];
     size_t len = boot_id(w, id);

@@ -28,7 +28,6 @@ static uint64_t counter_of(const struct at_catalog *c, const struct at_catalog_r
 static void remove_data(struct writer *w, uint32_t table_id, uint32_t family_id);
 static void forget_floors(struct writer *w, uint32_t table_id, uint32_t family_id);
 static void floor_key(uint8_t *ret_key, uint32_t table_id, uint32_t family_id);
-static void drop_key(struct at_buf *out, uint32_t table_id, struct at_stamp stamp);
 static void append(struct at_buf *out, const void *data, size_t len);
 
 uint32_t writer_table_id(struct writer *w, struct at_slice table, uint64_t generation)
@@ -81,7 +80,7 @@ void writer_note_drop(struct writer *w, uint32_t table_id, struct at_dropped_ran
     if (!at_hides_add_drop(&w->hides, table_id, drop, meta_drop_gone, w))
         return;
     at_buf_clear(&w->meta_key);
-    drop_key(&w->meta_key, table_id, drop.stamp);
+    meta_drop_key(&w->meta_key, table_id, drop.stamp);
     at_batch_put(w->round.batch, AT_SPACE_META, at_buf_slice(&w->meta_key), drop.prefix);
     meta_schema(w, NULL);
     w->round.hides = true;
@@ -305,7 +304,7 @@ static void floor_key(uint8_t *ret_key, uint32_t table_id, uint32_t family_id)
     at_put_be32(ret_key + 5, family_id);
 }
 
-static void drop_key(struct at_buf *out, uint32_t table_id, struct at_stamp stamp)
+void meta_drop_key(struct at_buf *out, uint32_t table_id, struct at_stamp stamp)
 {
     uint8_t key[1 + 4 + AT_KEY_STAMP_BYTES] = {META_DROP};
 
@@ -320,7 +319,7 @@ void meta_drop_gone(void *ctx, uint32_t table_id, struct at_dropped_range drop)
     struct writer *w = ctx;
 
     at_buf_clear(&w->meta_key);
-    drop_key(&w->meta_key, table_id, drop.stamp);
+    meta_drop_key(&w->meta_key, table_id, drop.stamp);
     at_batch_delete(w->round.batch, AT_SPACE_META, at_buf_slice(&w->meta_key));
 }
 

@@ -348,8 +348,8 @@ static void a_malformed_entry_ends_its_run_and_not_the_process(void **state)
     at_record_begin(&b, 4);
     struct at_entry bad = {4, fx_wall_ns(&w->a), 1, AT_LIT("\x93\x01")};
     assert_int_equal(at_record_add(&b, &bad), AT_OK);
-    r->runs[0] = (struct at_run){{1}, 1, at_record_finish(&b)};
-    r->runs[1] = (struct at_run){{1}, 1, AT_LIT("no record")};
+    r->runs[0] = (struct at_run){.origin = {1}, .epoch = 1, .record = at_record_finish(&b)};
+    r->runs[1] = (struct at_run){.origin = {1}, .epoch = 1, .record = AT_LIT("no record")};
     r->run_count = 2;
     fx_reply_give(reply, &w->b);
     assert_int_equal(reply->apply.apply.applied_count, 0);
