@@ -1,6 +1,8 @@
 /* peering_glue.c: thin functions between three rooms that must not include each other. */
 #include "cluster/peering_glue.h"
 
+#include "cluster/tablet/copy.h"
+
 #include <stdatomic.h>
 
 #define PULL_WAIT_MS 250
@@ -84,13 +86,107 @@ static bool port_call(void *ctx, struct at_replica_call *call)
     return at_store_call(ctx, call);
 }
 
+static bool port_act(void *ctx, struct at_act_write *write)
+{
+    return at_store_act(ctx, write);
+}
+
+static enum at_code source_open(void *ctx,
+                                struct at_member_id receiver,
+                                const struct at_vector *needs,
+                                void **ret_source,
+                                const struct at_copy_state **ret_state,
+                                uint32_t *ret_part_count,
+                                uint64_t *ret_bytes,
+                                struct at_error *reterr)
+{
+    struct at_copy_source *source = NULL;
+
+    AT_TRY(at_copy_source_open(ctx, receiver, needs, &source, reterr));
+    *ret_source = source;
+    *ret_state = at_copy_source_state(source);
+    *ret_part_count = at_copy_source_part_count(source);
+    *ret_bytes = at_copy_source_bytes(source);
+    return AT_OK;
+}
+
+static enum at_code source_read(void *source,
+                                uint32_t part,
+                                struct at_slice cursor,
+                                size_t max_bytes,
+                                struct at_buf *items,
+                                struct at_buf *ret_cursor,
+                                bool *ret_last,
+                                struct at_error *reterr)
+{
+    return at_copy_source_read(source, part, cursor, max_bytes, items, ret_cursor, ret_last,
+                               reterr);
+}
+
+static void source_close(void *source)
+{
+    struct at_copy_source *s = source;
+    at_copy_source_close(&s);
+}
+
+static enum at_code sink_open(void *ctx,
+                              const struct at_copy_state *donor,
+                              uint32_t part_count,
+                              void **ret_sink,
+                              struct at_error *reterr)
+{
+    struct at_copy_sink *sink = NULL;
+
+    AT_TRY(at_copy_sink_open(ctx, donor, part_count, &sink, reterr));
+    *ret_sink = sink;
+    return AT_OK;
+}
+
+static enum at_code sink_take(void *sink,
+                              uint32_t part,
+                              struct at_slice cursor,
+                              bool last,
+                              struct at_slice items,
+                              struct at_error *reterr)
+{
+    return at_copy_sink_take(sink, part, cursor, last, items, reterr);
+}
+
+static enum at_code sink_finish(void *sink, struct at_error *reterr)
+{
+    struct at_copy_sink *s = sink;
+    return at_copy_sink_finish(&s, reterr);
+}
+
+static void sink_abort(void *sink)
+{
+    struct at_copy_sink *s = sink;
+    at_copy_sink_abort(&s);
+}
+
+static struct at_copy_port copy_port(struct at_store *store)
+{
+    return (struct at_copy_port){
+        .ctx = store,
+        .source_open = source_open,
+        .source_read = source_read,
+        .source_close = source_close,
+        .sink_open = sink_open,
+        .sink_take = sink_take,
+        .sink_finish = sink_finish,
+        .sink_abort = sink_abort,
+    };
+}
+
 static struct at_peering_port peering_port(struct at_store *store)
 {
     return (struct at_peering_port){.ctx = store,
                                     .view = port_view,
                                     .read_log = port_read_log,
                                     .apply = port_apply,
-                                    .call = port_call};
+                                    .call = port_call,
+                                    .act = port_act,
+                                    .copy = copy_port(store)};
 }
 
 static void survey(void *ctx, struct at_survey *survey)
