@@ -7,7 +7,7 @@
 /* Copies, rules 27-32. A snapshot is shipped record by record in chunks; the receiver keeps them
  * aside and switches in one batch. Items: key length(2) value length(2) key value. */
 
-#define CHUNK_RECORDS_MAX 40
+#define CHUNK_RECORDS_MAX 16
 
 static void ask_open(struct sim_world *w, uint32_t node);
 static void ask_chunk(struct sim_world *w, uint32_t node);
@@ -29,7 +29,7 @@ void sim_copy_step(struct sim_world *w, uint32_t node)
 
     if (n->view.mode == AT_MODE_NEEDS_COPY || n->view.mode == AT_MODE_INIT)
         ask_open(w, node);
-    else if (n->view.mode == AT_MODE_COPYING && !w->faithful && sim_below(w, 24) == 0)
+    else if (n->view.mode == AT_MODE_COPYING && !w->faithful && sim_below(w, 12) == 0)
         sim_copy_drop(w, node);
     else if (n->view.mode == AT_MODE_COPYING)
         ask_chunk(w, node);

@@ -4,6 +4,7 @@
  *   sim [--from N] [--seeds COUNT] [--seconds S] [--mix M]
  *                                                 many: each seed with the mix given, else with the
  *                                                 mix that the seed gives (seed mod 8)
+ *   (--from now: another range each time, printed first)
  *   sim --file SEEDS                              the lines "seed mix" of a file
  *   sim --mutants                                 lists the deliberate bugs; --mutant NAME has one
  *
@@ -113,7 +114,7 @@ static bool parse(int argc, char **argv, struct options *o)
             o->seed = strtoull(value, NULL, 10);
             o->one = true;
         } else if (strcmp(name, "--from") == 0) {
-            o->from = strtoull(value, NULL, 10);
+            o->from = strcmp(value, "now") == 0 ? mono_ns() : strtoull(value, NULL, 10);
         } else if (strcmp(name, "--seeds") == 0) {
             o->count = strtoull(value, NULL, 10);
         } else if (strcmp(name, "--seconds") == 0) {
@@ -143,6 +144,7 @@ static bool run_many(const struct options *o)
 
     bool good = true;
 
+    (void)printf("seeds from %" PRIu64 "\n", o->from);
     for (uint64_t i = 0; i < o->count && mono_ns() < end_ns; i++) {
         uint64_t seed = o->from + i;
         enum sim_mix mix = o->mix < 0 ? (enum sim_mix)(seed % SIM_MIX_COUNT) : (enum sim_mix)o->mix;

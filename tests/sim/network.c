@@ -20,8 +20,10 @@ struct reply_parts {
 static bool delay(struct sim_world *w, struct sim_letter *l);
 static void arrive(struct sim_world *w, struct sim_letter *l);
 static void take(struct sim_world *w, struct sim_letter *l);
+static void answer_pull(struct sim_world *w, const struct sim_letter *l, struct at_pull *pull);
+static void go_on(struct sim_sent *sent, struct at_pull *pull);
 static void
-answer_pull(struct sim_world *w, const struct sim_letter *l, const struct at_pull *pull);
+note_sent(struct sim_sent *sent, const struct at_pull *pull, const struct reply_parts *parts);
 static void
 answer_close(struct sim_world *w, const struct sim_letter *l, const struct at_close *close);
 static void add_runs(struct sim_world *w,
@@ -55,6 +57,8 @@ struct sim_letter *sim_answer(struct sim_world *w, const struct sim_letter *ques
 
     if (l != NULL)
         l->to_boot = question->from_boot;
+    if (l != NULL && w->hold_answers)
+        l->due_ns = UINT64_MAX;
     return l;
 }
 
@@ -66,8 +70,9 @@ static bool delay(struct sim_world *w, struct sim_letter *l)
         return true;
     if (!sim_linked(w, l->from, l->to) || sim_below(w, 100) < w->loss_percent)
         return false;
-    uint32_t ms = sim_below(w, 8) == 0 ? sim_below(w, 500) : sim_below(w, 10);
-    l->due_ns += ms * SIM_MS;
+    uint32_t dice = sim_below(w, 64);
+    uint32_t most_ms = dice == 0 ? 2500 : dice < 8 ? 500 : 10;
+    l->due_ns += sim_below(w, most_ms) * SIM_MS;
     if (l->due_ns < w->clogged_ns[l->from][l->to])
         l->due_ns = w->clogged_ns[l->from][l->to];
     return true;
@@ -109,6 +114,15 @@ void sim_deliver_due(struct sim_world *w)
     }
 }
 
+void sim_let_go(struct sim_world *w)
+{
+    w->hold_answers = false;
+    for (uint32_t i = 0; i < w->flight_count; i++)
+        if (w->flights[i].due_ns == UINT64_MAX)
+            w->flights[i].due_ns = w->now_ns;
+    sim_deliver_due(w);
+}
+
 /* Once more, later. */
 static void repeat(struct sim_world *w, const struct sim_letter *l)
 {
@@ -136,7 +150,8 @@ void sim_ask_pull(struct sim_world *w, uint32_t node, uint32_t donor)
     struct sim_node *n = &w->nodes[node];
 
     if (n->view.mode == AT_MODE_INIT || n->view.mode == AT_MODE_COPYING ||
-        n->view.mode == AT_MODE_REMOVED || !sim_is_member(w, node, sim_id(donor)))
+        n->view.mode == AT_MODE_REMOVED || sim_state_of(w, node, donor) != AT_ORIGIN_ACTIVE ||
+        (n->lazy && !w->faithful))
         return;
     struct sim_letter *l = sim_send(w, node, donor, true);
     if (l == NULL)
@@ -150,6 +165,9 @@ void sim_ask_pull(struct sim_world *w, uint32_t node, uint32_t donor)
                            .facts = n->view.facts,
                            .max_bytes = 1000000,
                            .hlc = sim_clock(w, node)};
+    if (!w->faithful && sim_below(w, 3) == 0)
+        pull.continues = n->asked[donor];
+    n->asked[donor] = pull.request_id;
     enum at_code code = at_pull_encode(&pull, &l->bytes);
     AT_ASSERT(code == AT_OK);
 }
@@ -164,7 +182,7 @@ void sim_ask_close(struct sim_world *w, uint32_t node)
     if (!at_replica_closing(n->replica, missing, &count) || count == 0)
         return;
     uint32_t first = sim_below(w, count);
-    for (uint32_t i = 0; i < (w->faithful ? count : 1); i++) {
+    for (uint32_t i = 0; i < (w->faithful || sim_below(w, 2) == 0 ? count : 1); i++) {
         struct sim_letter *l = sim_send(w, node, missing[(first + i) % count].v - 1, true);
         if (l == NULL)
             continue;
@@ -239,7 +257,7 @@ answer_close(struct sim_world *w, const struct sim_letter *l, const struct at_cl
     AT_ASSERT(code == AT_OK);
 }
 
-static void answer_pull(struct sim_world *w, const struct sim_letter *l, const struct at_pull *pull)
+static void answer_pull(struct sim_world *w, const struct sim_letter *l, struct at_pull *pull)
 {
     static const uint32_t cuts[] = {0, 1, 2, 3, 50};
     struct sim_node *n = &w->nodes[l->to];
@@ -257,8 +275,13 @@ static void answer_pull(struct sim_world *w, const struct sim_letter *l, const s
     struct sim_letter *back = sim_answer(w, l);
     if (back == NULL)
         return;
+    uint32_t max = !w->faithful          ? cuts[sim_below(w, 5)]
+                   : w->entries_max != 0 ? w->entries_max
+                                         : 1000;
+    go_on(&n->sent[l->from], pull);
     at_donation_plan(&n->view, pull, (struct at_member_id){sim_below(w, SIM_NODES_MAX)}, plan);
-    add_runs(w, l->to, plan, w->faithful ? 1000 : cuts[sim_below(w, 5)], parts);
+    add_runs(w, l->to, plan, max, parts);
+    note_sent(&n->sent[l->from], pull, parts);
     for (uint32_t e = 0; e < SIM_EPOCHS_MAX; e++)
         back->told[e] = e + 1 == n->view.epoch ? (uint32_t)n->view.seq : n->coverage[l->to][e];
     w->stats.gaps += plan->gap_count;
@@ -280,6 +303,24 @@ static void answer_pull(struct sim_world *w, const struct sim_letter *l, const s
     AT_ASSERT(code == AT_OK);
     for (uint32_t i = 0; i < parts->count; i++)
         at_record_builder_deinit(&parts->builders[i]);
+}
+
+static void go_on(struct sim_sent *sent, struct at_pull *pull)
+{
+    if (pull->continues != 0 && pull->continues == sent->request)
+        at_vector_merge(&pull->applied, &sent->upto);
+}
+
+static void
+note_sent(struct sim_sent *sent, const struct at_pull *pull, const struct reply_parts *parts)
+{
+    sent->request = pull->request_id;
+    at_vector_copy(&sent->upto, &pull->applied);
+    for (uint32_t i = 0; i < parts->count; i++) {
+        struct at_position p = {parts->runs[i].origin, parts->runs[i].epoch,
+                                at_record_last_seq(&parts->builders[i])};
+        (void)at_vector_raise(&sent->upto, p);
+    }
 }
 
 /* One that is fenced or removed here is told so; others are not known yet. */
@@ -388,7 +429,24 @@ static void take_run(struct sim_world *w, uint32_t node, const struct at_run *ru
     }
 }
 
-/* 0 entries, 0 ms and known: then all that the peer had of its own at its last reply is here. */
+void sim_check_lags(struct sim_world *w, uint32_t node)
+{
+    struct sim_node *n = &w->nodes[node];
+
+    for (uint32_t i = 0; i < w->node_count; i++) {
+        if (i == node || sim_state_of(w, node, i) != AT_ORIGIN_ACTIVE)
+            continue;
+        if (!n->peers[i].in_use) {
+            at_lag_evidence_deinit(&n->peers[i].lag);
+            at_lag_evidence_init(&n->peers[i].lag, w->now_ns);
+            memset(n->peers[i].told, 0xff, sizeof(n->peers[i].told)); /* not known: anything */
+        }
+        check_lag(w, node, i);
+    }
+}
+
+/* 0 entries, 0 ms and known: then all that the peer had of its own at its last reply is here, and
+ * there was one in this process. */
 static void check_lag(struct sim_world *w, uint32_t node, uint32_t peer)
 {
     static const struct at_lag_windows windows = {1000 * SIM_MS, 5000 * SIM_MS};
@@ -398,12 +456,12 @@ static void check_lag(struct sim_world *w, uint32_t node, uint32_t peer)
 
     if (!lag.known || lag.entries != 0 || lag.ms != 0)
         return;
-    for (uint32_t k = 0; k < SIM_EPOCHS_MAX; k++)
-        for (uint32_t s = n->coverage[peer][k] + 1; s <= e->told[k]; s++) {
-            const struct sim_op *op =
-                sim_oracle_op(&w->oracle, (struct at_position){sim_id(peer), k + 1, s});
-            if (op != NULL && !op->lost)
+    for (uint32_t k = 0; k < SIM_EPOCHS_MAX; k++) {
+        const struct sim_history *h = &w->oracle.truth[peer][k];
+        uint32_t told = e->told[k] < h->count ? e->told[k] : h->count;
+        for (uint32_t s = n->coverage[peer][k]; s < told; s++)
+            if (!h->ops[s]->lost)
                 sim_fail(w, "lag", "cluster %u shows no lag behind %u and lacks (%u, %u)", node,
-                         peer, k + 1, s);
-        }
+                         peer, k + 1, s + 1);
+    }
 }

@@ -51,8 +51,12 @@ void sim_node_stop(struct sim_world *w, uint32_t node, enum sim_node_state state
     at_replica_free(&n->replica);
     at_catalog_free(&n->catalog);
     sim_copies_forget(w, node);
-    for (uint32_t p = 0; p < SIM_NODES_MAX; p++)
+    for (uint32_t p = 0; p < SIM_NODES_MAX; p++) {
         n->peers[p].in_use = false;
+        n->sent[p].request = 0;
+        n->asked[p] = 0;
+    }
+    n->horizon_before = 0;
 }
 
 void sim_node_crash(struct sim_world *w, uint32_t node, bool lose)
@@ -293,6 +297,7 @@ void sim_idle(struct sim_world *w, uint32_t node)
         sim_commit(w, node, false);
     else
         sim_after(w, node);
+    sim_check_lags(w, node);
 }
 
 static void put_record(void *ctx, struct at_slice key, struct at_slice value)
@@ -311,6 +316,9 @@ void sim_after(struct sim_world *w, uint32_t node)
     struct sim_node *n = &w->nodes[node];
 
     at_replica_view_fill(n->replica, &n->view);
+    if (n->view.horizon < n->horizon_before)
+        sim_fail(w, "horizon fell", "of cluster %u", node);
+    n->horizon_before = n->view.horizon;
     check_promises(w, node);
     check_vectors(w, node);
     sim_rows_check(w, node, false);

@@ -14,6 +14,7 @@ static void settle(struct sim_world *w);
 static void describe(struct sim_world *w, uint32_t node);
 static void round_of(struct sim_world *w, uint32_t node);
 static void operators(struct sim_world *w);
+static uint32_t dead_missing(struct sim_world *w, uint32_t node);
 static bool at_rest(struct sim_world *w, char *ret_why, size_t size);
 static bool
 node_at_rest(struct sim_world *w, uint32_t node, uint32_t members, char *why, size_t size);
@@ -54,6 +55,8 @@ static uint32_t first_up(const struct sim_world *w)
 static void heal(struct sim_world *w)
 {
     w->faithful = true;
+    w->entries_max = 0;
+    sim_let_go(w);
     memset(w->cut, 0, sizeof(w->cut));
     memset(w->clogged_ns, 0, sizeof(w->clogged_ns));
     for (uint32_t i = 0; i < w->node_count && !w->failed; i++) {
@@ -151,7 +154,8 @@ static void operators(struct sim_world *w)
     for (uint32_t i = 0; i < w->node_count && !w->failed; i++) {
         struct sim_node *n = &w->nodes[i];
         uint32_t members = 0;
-        if (!sim_up(w, i) || n->view.mode != AT_MODE_READY || !n->view.joined)
+        bool full = n->view.mode == AT_MODE_READY || n->view.mode == AT_MODE_NEEDS_COPY;
+        if (!sim_up(w, i) || !full || !n->view.joined)
             continue;
         bool fenced_self = false;
         for (uint32_t k = 0; k < n->view.member_count; k++) {
@@ -161,6 +165,7 @@ static void operators(struct sim_world *w)
             if (m->active && (m->fenced || ended))
                 members |= 1u << at;
         }
+        members |= dead_missing(w, i);
         for (uint32_t k = 0; k < w->node_count; k++)
             for (uint32_t v = 0; sim_up(w, k) && v < w->nodes[k].view.member_count; v++)
                 fenced_self = fenced_self || (w->nodes[k].view.members[v].fenced &&
@@ -171,6 +176,24 @@ static void operators(struct sim_world *w)
         sim_deliver_due(w);
         return;
     }
+}
+
+/* Those that others told the coordinator of, and that can't answer any more. */
+static uint32_t dead_missing(struct sim_world *w, uint32_t node)
+{
+    struct at_member_id missing[AT_MEMBERS_MAX];
+    struct at_fence fence;
+    uint32_t count = 0;
+    uint32_t members = 0;
+
+    if (!at_replica_fencing(w->nodes[node].replica, &fence, missing, &count))
+        return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        enum sim_node_state state = w->nodes[missing[i].v - 1].state;
+        if (state == SIM_DEAD || state == SIM_GONE)
+            members |= 1u << (missing[i].v - 1);
+    }
+    return members;
 }
 
 static bool at_rest(struct sim_world *w, char *ret_why, size_t size)

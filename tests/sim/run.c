@@ -18,6 +18,7 @@ void sim_run(struct sim_world *w, const struct sim_schedule *s, bool tracing)
 {
     sim_world_init(w, s->node_count, s->sync_bits);
     w->tracing = tracing;
+    w->grain_ns = s->grain_ms * SIM_MS;
     begin(w, s);
     for (uint32_t i = 0; i < s->count && !w->failed; i++) {
         const struct sim_step *step = &s->steps[i];
@@ -164,6 +165,9 @@ static void on_world(struct sim_world *w, const struct sim_step *s, uint32_t a, 
     case SIM_STEP_WAIT:
         w->now_ns += sim_below(w, 400) * SIM_MS;
         break;
+    case SIM_STEP_LAZY:
+        w->nodes[a].lazy = !w->nodes[a].lazy && sim_below(w, 2) == 0;
+        break;
     case SIM_STEP_SLOW_WRITE:
         break;
     default:
@@ -204,7 +208,8 @@ static void die(struct sim_world *w, uint32_t a)
 /* Two sides, or one direction. */
 static void cut(struct sim_world *w)
 {
-    uint32_t side = sim_below(w, 1u << w->node_count);
+    uint32_t side = sim_below(w, 2) == 0 ? sim_below(w, 1u << w->node_count)
+                                         : 1u << sim_below(w, w->node_count);
     bool one_way = sim_below(w, 4) == 0;
 
     for (uint32_t i = 0; i < w->node_count; i++) {
@@ -229,8 +234,11 @@ static void cap(struct sim_world *w, uint32_t a)
 {
     const struct at_vector *v = &w->nodes[a].view.applied;
 
-    if (v->count > 0)
-        sim_cap(w, a, v->items[sim_below(w, v->count)]);
+    bool all = sim_below(w, 2) == 0;
+    uint32_t first = v->count > 0 ? sim_below(w, v->count) : 0;
+
+    for (uint32_t i = 0; i < v->count && (all || i == 0) && !w->failed; i++)
+        sim_cap(w, a, v->items[(first + i) % v->count]);
 }
 
 /* An operator accepts the clock of this cluster. */

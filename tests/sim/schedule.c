@@ -16,7 +16,7 @@ static const char *const step_names[SIM_STEP_COUNT] = {
     "write",   "slow-write", "drop",  "schema", "pull",   "close", "sync",   "idle",
     "trim",    "cap",        "full",  "cut",    "heal",   "clog",  "faults", "clock",
     "release", "token",      "check", "crash",  "start",  "die",   "forget", "compact",
-    "copy",    "member",     "join",  "leave",  "remove", "wait",
+    "copy",    "member",     "join",  "leave",  "remove", "wait",  "lazy",
 };
 
 /* Weights of each kind of step, by mix. */
@@ -52,6 +52,7 @@ static const uint8_t weights[SIM_STEP_COUNT][SIM_MIX_COUNT] = {
     [SIM_STEP_LEAVE] = {1, 3, 0, 0, 1, 1, 0, 0},
     [SIM_STEP_REMOVE] = {1, 1, 0, 0, 5, 0, 0, 0},
     [SIM_STEP_WAIT] = {2, 2, 2, 2, 2, 2, 2, 2},
+    [SIM_STEP_LAZY] = {2, 1, 1, 4, 2, 1, 2, 1},
 };
 
 const char *sim_mix_name(enum sim_mix mix)
@@ -73,8 +74,9 @@ void sim_schedule_make(struct sim_schedule *s, uint64_t seed, enum sim_mix mix)
     for (uint32_t k = 0; k < SIM_STEP_COUNT; k++)
         total += weights[k][mix];
     s->node_count = 2 + (uint32_t)at_prng_below(&rng, 3);
-    if (mix == SIM_MIX_REMOVALS && s->node_count == 2)
-        s->node_count = 3;
+    if (mix == SIM_MIX_REMOVALS)
+        s->node_count = 3 + (uint32_t)at_prng_below(&rng, 3);
+    s->grain_ms = at_prng_below(&rng, 3) == 0 ? 1 + (uint32_t)at_prng_below(&rng, 60) : 1;
     s->sync_bits = at_prng_below(&rng, 4) == 0 ? 0xff : (uint32_t)at_prng_below(&rng, 256);
     if (mix == SIM_MIX_LOST_TAILS)
         s->sync_bits &= (uint32_t)at_prng_below(&rng, 256);

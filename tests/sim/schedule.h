@@ -38,6 +38,7 @@ enum sim_step_kind {
     SIM_STEP_LEAVE,
     SIM_STEP_REMOVE,
     SIM_STEP_WAIT,
+    SIM_STEP_LAZY,
     SIM_STEP_COUNT,
 };
 
@@ -54,6 +55,7 @@ struct sim_step {
 struct sim_schedule {
     uint32_t node_count;
     uint32_t sync_bits;
+    uint32_t grain_ms; /* of the clocks */
     bool known_schema; /* a table that all know, to begin with */
     uint32_t count;
     struct sim_step steps[SIM_STEPS_MAX];

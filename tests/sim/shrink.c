@@ -49,8 +49,9 @@ bool sim_shrink(struct sim_schedule *s, uint32_t seconds)
 
 void sim_schedule_print(const struct sim_schedule *s)
 {
-    (void)printf("clusters %" PRIu32 ", durable by each commit %" PRIx32 ", %s\n", s->node_count,
-                 s->sync_bits & ((1u << s->node_count) - 1),
+    (void)printf("clusters %" PRIu32 ", clocks of %" PRIu32 " ms, durable by each commit %" PRIx32
+                 ", %s\n",
+                 s->node_count, s->grain_ms, s->sync_bits & ((1u << s->node_count) - 1),
                  s->known_schema ? "one table known" : "no table");
     for (uint32_t i = 0; i < s->count; i++)
         (void)printf("  %3" PRIu32 "  +%u ms  %-10s %u %u  dice %016" PRIx64 "\n", i,

@@ -12,6 +12,7 @@ void sim_world_init(struct sim_world *w, uint32_t node_count, uint32_t sync_bits
 
     memset(w, 0, sizeof(*w));
     w->now_ns = UINT64_C(1700000000) * 1000 * SIM_MS;
+    w->grain_ns = SIM_MS;
     w->next_request = 1;
     w->next_boot = 1;
     w->next_offer = 1;
@@ -50,8 +51,10 @@ void sim_world_deinit(struct sim_world *w)
         at_buf_deinit(&n->copy.opened);
         for (uint32_t k = 0; k < SIM_OFFERS_MAX; k++)
             at_free(n->offers[k].records.items);
-        for (uint32_t p = 0; p < SIM_NODES_MAX; p++)
+        for (uint32_t p = 0; p < SIM_NODES_MAX; p++) {
             at_lag_evidence_deinit(&n->peers[p].lag);
+            at_vector_deinit(&n->sent[p].upto);
+        }
     }
     for (uint32_t i = 0; i < SIM_TOKENS_MAX; i++)
         at_token_deinit(&w->tokens[i].token);
@@ -108,7 +111,8 @@ uint64_t sim_wall(const struct sim_world *w, uint32_t node)
     const struct sim_node *n = &w->nodes[node];
     int64_t since_ms = (int64_t)((w->now_ns - UINT64_C(1700000000) * 1000 * SIM_MS) / SIM_MS);
 
-    return w->now_ns + (uint64_t)(n->offset_ns + since_ms * n->drift_ppm);
+    uint64_t wall_ns = w->now_ns + (uint64_t)(n->offset_ns + since_ms * n->drift_ppm);
+    return wall_ns - wall_ns % w->grain_ns;
 }
 
 uint64_t sim_clock(const struct sim_world *w, uint32_t node)

@@ -53,6 +53,13 @@ struct sim_peer_evidence {
     uint32_t told[SIM_EPOCHS_MAX]; /* what the peer had of its own when it made the last reply */
 };
 
+/* Where the answer to one asker's last question ended: a question may go on from there before the
+ * answer has come. */
+struct sim_sent {
+    uint64_t request;
+    struct at_vector upto;
+};
+
 struct sim_node {
     enum sim_node_state state;
     struct sim_engine engine;
@@ -77,6 +84,10 @@ struct sim_node {
     struct sim_offer offers[SIM_OFFERS_MAX];
     struct sim_copy_in copy;
     struct sim_peer_evidence peers[SIM_NODES_MAX];
+    struct sim_sent sent[SIM_NODES_MAX];
+    uint64_t asked[SIM_NODES_MAX]; /* the last question of this process to each */
+    uint64_t horizon_before;
+    bool lazy; /* does not pull for a while */
 };
 
 /* Bytes of message.h on their way. */
@@ -142,6 +153,9 @@ struct sim_world {
     uint64_t next_boot;
     int64_t next_value;
     uint32_t removed_by_force; /* bits: dead, or somebody began to remove it */
+    uint64_t grain_ns;         /* of all wall clocks: coarse ones make equal stamps */
+    uint32_t entries_max;      /* of a reply in a faithful network; 0: all */
+    bool hold_answers;         /* they stay on their way, see sim_let_go */
     bool faithful;             /* network without faults: at rest, and in directed schedules */
     struct sim_stats stats;
     uint64_t trace_hash;
@@ -257,10 +271,14 @@ bool sim_delete_table(struct sim_world *w, uint32_t node, uint32_t table);
 
 /* --- network.c --- */
 
+/* Checks what the status would show of all links. */
+void sim_check_lags(struct sim_world *w, uint32_t node);
 /* NULL: it is lost. The caller encodes into its bytes; an empty one is not delivered. */
 struct sim_letter *sim_send(struct sim_world *w, uint32_t from, uint32_t to, bool question);
 struct sim_letter *sim_answer(struct sim_world *w, const struct sim_letter *question);
 void sim_deliver_due(struct sim_world *w);
+/* What was held arrives. */
+void sim_let_go(struct sim_world *w);
 void sim_letter_deinit(struct sim_letter *l);
 void sim_drop_flights(struct sim_world *w);
 void sim_ask_pull(struct sim_world *w, uint32_t node, uint32_t donor);
