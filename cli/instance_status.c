@@ -74,6 +74,10 @@ static struct at_lag_report lag_of(const struct at_cluster_report *behind,
         lag.known = link->lag_known;
         lag.ms = link->lag_ms;
         lag.entries = link->lag_entries;
+        lag.bytes = link->lag_bytes;
+        lag.entries_per_s = link->entries_per_second;
+        lag.bytes_per_s = link->bytes_per_second;
+        lag.skew_ms = link->skew_ms;
     }
     if (!lag.known || !later) {
         lag.known = false;

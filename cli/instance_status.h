@@ -17,6 +17,10 @@ struct at_lag_report {
     bool known; /* false: one of the two did not answer, or hears nothing of the other */
     uint64_t entries;
     uint64_t ms;
+    uint64_t bytes;         /* estimate */
+    uint64_t entries_per_s; /* what comes over the link, */
+    uint64_t bytes_per_s;
+    int64_t skew_ms;  /* and the other's clock minus the lagging side's; all 0 unless heard */
     const char *link; /* state of the link as the lagging side sees it */
 };
 

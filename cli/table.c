@@ -151,6 +151,13 @@ static json_t *lag_json(const struct at_instance_report *r, uint32_t behind)
             one, "entries", lag->known ? json_integer((json_int_t)lag->entries) : json_null());
         (void)json_object_set_new(one, "ms",
                                   lag->known ? json_integer((json_int_t)lag->ms) : json_null());
+        (void)json_object_set_new(one, "bytes",
+                                  lag->known ? json_integer((json_int_t)lag->bytes) : json_null());
+        (void)json_object_set_new(one, "entriesPerSecond",
+                                  json_integer((json_int_t)lag->entries_per_s));
+        (void)json_object_set_new(one, "bytesPerSecond",
+                                  json_integer((json_int_t)lag->bytes_per_s));
+        (void)json_object_set_new(one, "skewMs", json_integer((json_int_t)lag->skew_ms));
         (void)json_object_set_new(lags, r->clusters[k].id, one);
     }
     return lags;

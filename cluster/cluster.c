@@ -96,7 +96,7 @@ static enum at_code run(struct process *p, struct at_error *reterr)
         return at_fail(reterr, AT_FAILED_PRECONDITION,
                        "the instance file is not resolved; it is what `atoll up` writes");
     AT_TRY(open_store(p, reterr));
-    AT_TRY(at_glue_start(&p->glue, p->options->instance, p->self, p->clock, reterr));
+    AT_TRY(at_glue_start(&p->glue, p->self, p->clock, reterr));
     AT_TRY(open_service(p, reterr));
     await_clock(p);
     AT_TRY(listen_and_announce(p, reterr));
@@ -116,6 +116,8 @@ static enum at_code open_store(struct process *p, struct at_error *reterr)
     struct at_member_id members[AT_MEMBERS_MAX];
     for (uint32_t i = 0; i < instance->cluster_count; i++)
         members[i].v = instance->clusters[i].member;
+    struct at_slice infos[AT_MEMBERS_MAX];
+    AT_TRY(at_glue_member_infos(instance, &p->arena, infos, reterr));
     uint64_t max_skew_ns = instance->max_skew_ms * AT_MS_NS;
     struct at_store_config config = {
         .dir = p->options->data_dir,
@@ -129,6 +131,7 @@ static enum at_code open_store(struct process *p, struct at_error *reterr)
         .replica = {.instance_id = instance->instance_id,
                     .self = {p->self->member},
                     .members = members,
+                    .infos = infos,
                     .member_count = instance->cluster_count,
                     .newcomer = p->self->joining,
                     .join_hlc = p->self->join_hlc,

@@ -24,27 +24,40 @@ void at_glue_on_applied(struct at_apply *apply)
     at_peering_applied(apply);
 }
 
+enum at_code at_glue_member_infos(const struct at_instance_config *instance,
+                                  struct at_arena *arena,
+                                  struct at_slice *ret_infos,
+                                  struct at_error *reterr)
+{
+    struct at_buf bytes;
+    enum at_code code = AT_OK;
+    at_buf_init(&bytes, AT_MEMBER_INFO_BYTES_MAX);
+    for (uint32_t i = 0; i < instance->cluster_count && code == AT_OK; i++) {
+        const struct at_cluster_config *c = &instance->clusters[i];
+        struct at_member_info info = {.cluster_id = at_slice_cstr(c->id),
+                                      .zone = at_slice_cstr(c->zone),
+                                      .host = at_slice_cstr(c->host),
+                                      .grpc_port = c->grpc_port,
+                                      .peer_port = c->peer_port};
+        at_buf_clear(&bytes);
+        code = at_member_info_encode(&info, &bytes);
+        ret_infos[i] = at_arena_copy(arena, at_buf_slice(&bytes));
+    }
+    at_buf_deinit(&bytes);
+    if (code != AT_OK)
+        return at_fail(reterr, AT_INVALID_ARGUMENT, "id, zone and host of a cluster are too long");
+    return AT_OK;
+}
+
 enum at_code at_glue_start(struct at_glue *glue,
-                           const struct at_instance_config *instance,
                            const struct at_cluster_config *self,
                            struct at_clock clock,
                            struct at_error *reterr)
 {
-    struct at_peer_address peers[AT_MEMBERS_MAX];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < instance->cluster_count; i++) {
-        const struct at_cluster_config *c = &instance->clusters[i];
-        if (c->member == self->member)
-            continue;
-        peers[count++] = (struct at_peer_address){
-            .member = {c->member}, .name = c->id, .host = c->host, .port = c->peer_port};
-    }
     struct at_peering_config config = {
         .clock = clock,
         .listen_host = self->host,
         .listen_port = self->peer_port,
-        .peers = peers,
-        .peer_count = count,
         .wait_ms = PULL_WAIT_MS,
         .port = peering_port(glue->store),
     };

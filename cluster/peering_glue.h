@@ -19,9 +19,15 @@ struct at_glue {
 void at_glue_on_commit(void *ctx);
 void at_glue_on_applied(struct at_apply *apply);
 
+/* at_glue_member_infos encodes where the clusters of the instance file are, for the replica's
+ * config: `ret_infos` by their order, in `arena`. INVALID_ARGUMENT: names are too long. */
+AT_MUST_USE enum at_code at_glue_member_infos(const struct at_instance_config *instance,
+                                              struct at_arena *arena,
+                                              struct at_slice *ret_infos,
+                                              struct at_error *reterr);
+
 /* at_glue_start starts the peering of cluster `self` over glue->store. */
 AT_MUST_USE enum at_code at_glue_start(struct at_glue *glue,
-                                       const struct at_instance_config *instance,
                                        const struct at_cluster_config *self,
                                        struct at_clock clock,
                                        struct at_error *reterr);

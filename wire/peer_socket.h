@@ -61,7 +61,7 @@ struct at_peer_question {
 struct at_peer_client_config {
     const char *host;
     uint16_t port;
-    uint32_t in_flight_max; /* questions at a time; 4 suffice: pull, close, vector, fence */
+    uint32_t in_flight_max; /* questions at a time */
     /* nng thread: only enqueue. */
     void (*on_reply)(void *ctx, struct at_peer_question *question);
     void *ctx;

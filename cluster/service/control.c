@@ -245,6 +245,10 @@ fill_links(struct at_service *service, struct at_arena *arena, Atoll__V1__Cluste
         link->lag_entries = links[i].lag_entries;
         link->lag_ms = links[i].lag_ms;
         link->applied_entries = links[i].applied_entries;
+        link->lag_bytes = links[i].lag_bytes;
+        link->entries_per_second = links[i].entries_per_s;
+        link->bytes_per_second = links[i].bytes_per_s;
+        link->skew_ms = links[i].skew_ms;
         status->links[status->n_links++] = link;
     }
 }

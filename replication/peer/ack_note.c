@@ -20,8 +20,8 @@ void at_ack_note_step(struct at_neighbor *peer)
         at_peering_wake_at(p, note->due_ns);
         return;
     }
-    at_pull_copy(&note->pull, &peer->seat.pull);
-    note->mono_ns = peer->heard_ns;
+    at_pull_copy(&note->pull, &peer->seat.newest);
+    note->mono_ns = atomic_load(&peer->heard_ns);
     note->due_ns = p->now_ns + INTERVAL_NS;
     note->pending = false;
     note->call.call.run = run;

@@ -112,7 +112,7 @@ static void on_missing(struct at_room_call *call)
 
     c->out = false;
     for (uint32_t i = 0; i < c->missing_count && !call->call.failed; i++) {
-        struct at_neighbor *peer = at_peering_find(call->peering, c->missing[i]);
+        struct at_neighbor *peer = at_neighbor_find(call->peering, c->missing[i]);
         if (peer != NULL && !peer->close_open)
             ask(peer);
     }
@@ -152,8 +152,9 @@ static void deliver(struct at_neighbor *peer, const struct at_close_answer *answ
 {
     struct at_peering *p = peer->peering;
 
-    if (answer->instance_id != p->view.instance_id || !at_member_eq(answer->from, peer->id) ||
-        !at_member_eq(answer->origin, p->view.self) || answer->incarnation != p->view.epoch)
+    if (!at_replica_view_is_instance(&p->view, answer->instance_id) ||
+        !at_member_eq(answer->from, peer->id) || !at_member_eq(answer->origin, p->view.self) ||
+        answer->incarnation != p->view.epoch)
         return; /* of an earlier incarnation of ours, or nonsense; asked again anyway */
     struct close_answered *answered = AT_NEW(struct close_answered);
     answered->answer = *answer;

@@ -20,7 +20,8 @@
  * last call, which does nothing, comes back when the writer has left any at_peering_committed that
  * had begun. */
 
-enum { TURN_MAX_MS = 500, TOUCH_MIN_MS = 2000, QUIET_EXTRA_MS = 200 };
+enum { TURN_MAX_MS = 500, TOUCH_MIN_MS = 2000, QUIET_EXTRA_MS = 200, COPY_MIB_PER_S = 64 };
+enum { TURNS_AT_ONCE_MAX = 64 };
 #define REQUESTS_MAX (AT_MEMBERS_MAX * AT_PEER_QUESTIONS_MAX * 2)
 
 static bool give_call(struct at_peering *p, struct at_room_call *call);
@@ -36,38 +37,38 @@ static void watch_commits(struct at_peering *p);
 static uint32_t ms_until(const struct at_peering *p, uint64_t at_ns);
 static void on_request(void *ctx, struct at_peer_request *request);
 static void on_call_done(struct at_replica_call *call);
-static void take_request(struct at_peering *p, struct at_peer_request *request);
-static const char *why_not(struct at_peering *p, uint64_t instance_id, struct at_member_id from);
-static void peer_init(struct at_peering *p, const struct at_peer_address *address);
-static void peer_deinit(struct at_neighbor *peer);
+static void on_act_done(struct at_act_write *write);
+static enum at_code start_threads(struct at_peering *p, struct at_error *reterr);
+static void init_mailboxes(struct at_peering *p);
+static void deinit_mailboxes(struct at_peering *p);
+static void take_mail(struct at_peering *p);
+static void take_wishes(struct at_peering *p);
+static bool run_turn(struct at_peering *p);
+static void drop_waits(struct at_peering *p);
 
 enum at_code at_peering_start(const struct at_peering_config *config,
                               struct at_peering **ret_peering,
                               struct at_error *reterr)
 {
-    AT_ASSERT(config->peer_count < AT_MEMBERS_MAX);
     AT_ASSERT(config->port.view != NULL && config->port.apply != NULL);
 
     struct at_peering *p = AT_NEW(struct at_peering);
+    uint64_t mib_per_s = config->copy_mib_per_s == 0 ? COPY_MIB_PER_S : config->copy_mib_per_s;
     p->clock = config->clock;
     p->port = config->port;
     p->wait_ms = config->wait_ms;
+    p->manual = config->manual;
+    p->copy_bytes_per_s = mib_per_s * AT_MIB;
     p->now_ns = at_clock_mono_ns(&p->clock);
     p->request_id = at_clock_wall_ns(&p->clock); /* replies to an earlier process do not match */
     pthread_mutex_init(&p->status_lock, NULL);
-    at_mailbox_init(&p->bell, 1);
-    at_mailbox_init(&p->requests, REQUESTS_MAX);
-    at_mailbox_init(&p->answers, UINT32_MAX); /* as many as were asked */
-    at_mailbox_init(&p->applied, UINT32_MAX);
-    at_mailbox_init(&p->calls, UINT32_MAX);
-    at_mailbox_init(&p->surveys, UINT32_MAX); /* as many as there are requests being served */
-    at_mailbox_init(&p->spreads, UINT32_MAX);
+    init_mailboxes(p);
     at_arena_init(&p->scratch, 16 * AT_KIB);
     at_buf_init(&p->out, AT_PEER_MESSAGE_BYTES_MAX);
     at_replica_view_init(&p->view);
     at_donor_init(p);
-    for (uint32_t i = 0; i < config->peer_count; i++)
-        peer_init(p, &config->peers[i]);
+    at_copy_link_init(p);
+    at_copy_desk_init(p);
 
     struct at_peer_server_config server = {.host = config->listen_host,
                                            .port = config->listen_port,
@@ -75,18 +76,23 @@ enum at_code at_peering_start(const struct at_peering_config *config,
                                            .on_request = on_request,
                                            .ctx = p};
     enum at_code code = at_peer_server_open(&server, &p->server, reterr);
-    for (uint32_t i = 0; i < p->peer_count && code == AT_OK; i++)
-        code = at_pull_link_open(&p->peers[i], reterr);
-    if (code == AT_OK) {
-        p->thread_started = pthread_create(&p->thread, NULL, thread_main, p) == 0;
-        if (!p->thread_started)
-            code = at_fail(reterr, AT_RESOURCE_EXHAUSTED, "cannot start the peering thread");
-    }
+    if (code == AT_OK && !p->manual)
+        code = start_threads(p, reterr);
     if (code != AT_OK) {
         at_peering_stop(&p);
         return code;
     }
     *ret_peering = p;
+    return AT_OK;
+}
+
+static enum at_code start_threads(struct at_peering *p, struct at_error *reterr)
+{
+    AT_TRY(at_copy_worker_start(&p->in_worker, "at-copy-in", reterr));
+    AT_TRY(at_copy_worker_start(&p->out_worker, "at-copy-out", reterr));
+    p->thread_started = pthread_create(&p->thread, NULL, thread_main, p) == 0;
+    if (!p->thread_started)
+        return at_fail(reterr, AT_RESOURCE_EXHAUSTED, "cannot start the peering thread");
     return AT_OK;
 }
 
@@ -105,22 +111,57 @@ void at_peering_stop(struct at_peering **peering)
     at_peering_ring(p);
     if (p->thread_started)
         pthread_join(p->thread, NULL);
+    for (int i = 0; p->manual && p->server != NULL && i < TURNS_AT_ONCE_MAX; i++)
+        if (run_turn(p))
+            break;
+    drop_waits(p);
+    at_copy_worker_stop(&p->in_worker);
+    at_copy_worker_stop(&p->out_worker);
     at_peer_server_close(&p->server); /* with it go the requests that nobody took */
-    for (uint32_t i = 0; i < p->peer_count; i++)
-        peer_deinit(&p->peers[i]);
+    at_neighbors_free(p);
+    at_copy_link_deinit(p);
+    at_copy_desk_deinit(p);
+    at_fence_room_deinit(p);
     at_donor_deinit(p);
     at_replica_view_deinit(&p->view);
     at_buf_deinit(&p->out);
     at_arena_deinit(&p->scratch);
-    at_mailbox_deinit(&p->bell);
-    at_mailbox_deinit(&p->requests);
-    at_mailbox_deinit(&p->answers);
-    at_mailbox_deinit(&p->applied);
-    at_mailbox_deinit(&p->calls);
-    at_mailbox_deinit(&p->surveys);
-    at_mailbox_deinit(&p->spreads);
+    deinit_mailboxes(p);
     pthread_mutex_destroy(&p->status_lock);
     at_free(p);
+}
+
+uint64_t at_peering_turn(struct at_peering *p)
+{
+    AT_ASSERT(p->manual);
+    for (int i = 0; i < TURNS_AT_ONCE_MAX; i++) {
+        (void)run_turn(p);
+        if (!atomic_load(&p->rung))
+            break;
+    }
+    return p->wake_ns;
+}
+
+static void init_mailboxes(struct at_peering *p)
+{
+    struct at_mailbox *unbounded[] = {/* as many as this or the services have asked for */
+                                      &p->answers, &p->applied, &p->calls,  &p->acts,   &p->jobs,
+                                      &p->surveys, &p->spreads, &p->leaves, &p->removes};
+
+    at_mailbox_init(&p->bell, 1);
+    at_mailbox_init(&p->requests, REQUESTS_MAX);
+    for (size_t i = 0; i < sizeof(unbounded) / sizeof(unbounded[0]); i++)
+        at_mailbox_init(unbounded[i], UINT32_MAX);
+}
+
+static void deinit_mailboxes(struct at_peering *p)
+{
+    struct at_mailbox *all[] = {&p->bell,    &p->requests, &p->answers, &p->applied,
+                                &p->calls,   &p->acts,     &p->jobs,    &p->surveys,
+                                &p->spreads, &p->leaves,   &p->removes};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        at_mailbox_deinit(all[i]);
 }
 
 void at_peering_committed(struct at_peering *p)
@@ -152,6 +193,22 @@ void at_peering_wait_spread(struct at_peering *p, struct at_spread_wait *wait)
     at_peering_ring(p);
 }
 
+void at_peering_leave(struct at_peering *p, struct at_leave *leave)
+{
+    leave->code = AT_OK;
+    at_mailbox_push(&p->leaves, &leave->mail, NULL);
+    at_peering_ring(p);
+}
+
+void at_peering_remove(struct at_peering *p, struct at_remove *remove)
+{
+    remove->code = AT_OK;
+    remove->lost_count_min = 0;
+    remove->deadline_ns = at_clock_mono_ns(&p->clock) + remove->timeout_ms * AT_MS_NS;
+    at_mailbox_push(&p->removes, &remove->mail, NULL);
+    at_peering_ring(p);
+}
+
 /* --- for the rooms --- */
 
 void at_peering_ring(struct at_peering *p)
@@ -166,25 +223,47 @@ void at_peering_wake_at(struct at_peering *p, uint64_t at_ns)
         p->wake_ns = at_ns;
 }
 
-struct at_neighbor *at_peering_find(struct at_peering *p, struct at_member_id id)
+/* nng thread. */
+void at_peering_on_reply(void *ctx, struct at_peer_question *question)
 {
-    for (uint32_t i = 0; i < p->peer_count; i++)
-        if (at_member_eq(p->peers[i].id, id))
-            return &p->peers[i];
-    return NULL;
+    struct at_peering *p = ctx;
+
+    at_mailbox_push(&p->answers, &question->mail, NULL);
+    at_peering_ring(p);
 }
 
 bool at_peering_ask(struct at_neighbor *peer, struct at_ask *ask, uint32_t timeout_ms)
 {
-    struct at_peering *p = peer->peering;
-
-    if (p->draining || peer->link.client == NULL)
-        return false;
     ask->peer = peer;
-    if (at_peer_client_ask(peer->link.client, &ask->question, at_buf_slice(&p->out), timeout_ms) !=
-        AT_OK)
+    if (!at_peering_ask_over(peer->peering, peer->link.client, ask, timeout_ms))
+        return false;
+    peer->busy++;
+    return true;
+}
+
+bool at_peering_ask_over(struct at_peering *p,
+                         struct at_peer_client *client,
+                         struct at_ask *ask,
+                         uint32_t timeout_ms)
+{
+    if (p->draining || client == NULL)
+        return false;
+    if (at_peer_client_ask(client, &ask->question, at_buf_slice(&p->out), timeout_ms) != AT_OK)
         return false;
     p->asks_out++;
+    return true;
+}
+
+bool at_peering_act(struct at_peering *p, struct at_room_act *act)
+{
+    if (p->draining || p->port.act == NULL)
+        return false;
+    act->peering = p;
+    act->write.done = on_act_done;
+    act->write.code = AT_OK;
+    if (!p->port.act(p->port.ctx, &act->write))
+        return false;
+    p->calls_out++;
     return true;
 }
 
@@ -229,7 +308,7 @@ void at_peering_heard(struct at_neighbor *peer, const struct at_vector *applied)
     struct at_position own = {view->self, view->epoch, 0};
 
     own.seq = at_vector_get(applied, own.origin, own.epoch);
-    peer->heard_ns = peer->peering->now_ns;
+    atomic_store(&peer->heard_ns, peer->peering->now_ns);
     if (peer->acked.epoch != own.epoch || peer->acked.seq < own.seq)
         peer->acked = own;
 }
@@ -253,34 +332,51 @@ static void *thread_main(void *arg)
 
     pthread_setname_np(pthread_self(), "at-peering");
     p->wake_ns = 0;
-    for (;;) {
+    do
         at_mailbox_wait(&p->bell, ms_until(p, p->wake_ns));
-        atomic_store(&p->rung, false);
-        if (atomic_load(&p->stopping) && !p->draining)
-            begin_draining(p);
-        turn(p);
-        if (p->draining && drained(p))
-            break;
-        if (p->draining)
-            close_links_when_quiet(p);
-    }
-    at_spread_drop(p);
-    at_survey_round_drop(p);
+    while (!run_turn(p));
     return NULL;
+}
+
+/* run_turn returns true when all has come to its end. */
+static bool run_turn(struct at_peering *p)
+{
+    if (p->manual)
+        (void)at_mailbox_take(&p->bell);
+    atomic_store(&p->rung, false);
+    if (atomic_load(&p->stopping) && !p->draining)
+        begin_draining(p);
+    turn(p);
+    if (!p->draining)
+        return false;
+    if (drained(p))
+        return true;
+    close_links_when_quiet(p);
+    return false;
+}
+
+/* What has been asked and can't be answered any more. */
+static void drop_waits(struct at_peering *p)
+{
+    take_wishes(p);
+    at_spread_drop(p);
+    at_leave_room_drop(p);
+    at_fence_room_drop(p);
+    at_survey_round_drop(p);
 }
 
 static void turn(struct at_peering *p)
 {
     struct at_mail *applied = at_mailbox_take(&p->applied);
-    struct at_mail *calls = at_mailbox_take(&p->calls);
     struct at_mail *answers = at_mailbox_take(&p->answers);
     struct at_mail *requests = at_mailbox_take(&p->requests);
-    struct at_mail *surveys = at_mailbox_take(&p->surveys);
-    struct at_mail *spreads = at_mailbox_take(&p->spreads);
+    struct at_mail *calls = at_mailbox_take(&p->calls);
     struct at_mail *next = NULL;
 
     p->now_ns = at_clock_mono_ns(&p->clock);
     p->port.view(p->port.ctx, &p->view);
+    if (!p->draining)
+        at_neighbors_step(p);
     for (struct at_mail *m = applied; m != NULL; m = next) {
         next = m->next;
         p->applies_out--;
@@ -294,14 +390,50 @@ static void turn(struct at_peering *p)
         call->on_end(call);
     }
     for (struct at_mail *m = answers; m != NULL; m = next) {
+        struct at_ask *ask = (struct at_ask *)m;
+        struct at_neighbor *peer = ask->peer;
         next = m->next;
         p->asks_out--;
-        ((struct at_ask *)m)->on_end((struct at_ask *)m);
+        ask->on_end(ask);
+        if (peer != NULL)
+            peer->busy--;
     }
+    take_mail(p);
     for (struct at_mail *m = requests; m != NULL; m = next) {
         next = m->next;
-        take_request(p, (struct at_peer_request *)m);
+        at_inbox_take(p, (struct at_peer_request *)m);
     }
+    take_wishes(p);
+    step_rooms(p);
+}
+
+static void take_mail(struct at_peering *p)
+{
+    struct at_mail *acts = at_mailbox_take(&p->acts);
+    struct at_mail *jobs = at_mailbox_take(&p->jobs);
+    struct at_mail *next = NULL;
+
+    for (struct at_mail *m = acts; m != NULL; m = next) {
+        next = m->next;
+        p->calls_out--;
+        ((struct at_room_act *)m)->on_end((struct at_room_act *)m);
+    }
+    for (struct at_mail *m = jobs; m != NULL; m = next) {
+        next = m->next;
+        p->jobs_out--;
+        ((struct at_copy_job *)m)->on_end((struct at_copy_job *)m);
+    }
+}
+
+/* What the services of this cluster ask for. */
+static void take_wishes(struct at_peering *p)
+{
+    struct at_mail *surveys = at_mailbox_take(&p->surveys);
+    struct at_mail *spreads = at_mailbox_take(&p->spreads);
+    struct at_mail *leaves = at_mailbox_take(&p->leaves);
+    struct at_mail *removes = at_mailbox_take(&p->removes);
+    struct at_mail *next = NULL;
+
     for (struct at_mail *m = surveys; m != NULL; m = next) {
         next = m->next;
         at_survey_round_add(p, (struct at_survey *)m);
@@ -310,23 +442,38 @@ static void turn(struct at_peering *p)
         next = m->next;
         at_spread_add(p, (struct at_spread_wait *)m);
     }
-    step_rooms(p);
+    for (struct at_mail *m = leaves; m != NULL; m = next) {
+        next = m->next;
+        at_leave_room_add(p, (struct at_leave *)m);
+    }
+    for (struct at_mail *m = removes; m != NULL; m = next) {
+        next = m->next;
+        at_fence_room_add(p, (struct at_remove *)m);
+    }
 }
 
 static void step_rooms(struct at_peering *p)
 {
     p->wake_ns = p->now_ns + TURN_MAX_MS * AT_MS_NS;
-    if (p->draining)
+    if (p->draining) {
+        at_copy_link_step(p);
+        at_copy_desk_step(p);
         return;
+    }
     for (uint32_t i = 0; i < p->peer_count; i++) {
-        at_pull_link_step(&p->peers[i]);
-        at_donor_step(&p->peers[i]);
-        at_ack_note_step(&p->peers[i]);
+        at_pull_link_step(p->peers[i]);
+        at_donor_step(p->peers[i]);
+        at_ack_note_step(p->peers[i]);
     }
     at_epoch_close_step(p);
     at_survey_round_step(p);
     at_position_desk_step(p);
     at_spread_step(p);
+    at_join_room_step(p);
+    at_leave_room_step(p);
+    at_fence_room_step(p);
+    at_copy_link_step(p);
+    at_copy_desk_step(p);
     watch_commits(p);
 }
 
@@ -335,8 +482,11 @@ static void begin_draining(struct at_peering *p)
     p->draining = true;
     p->quiet_ns = at_clock_mono_ns(&p->clock) + (p->wait_ms + QUIET_EXTRA_MS) * AT_MS_NS;
     for (uint32_t i = 0; i < p->peer_count; i++)
-        at_donor_drop(&p->peers[i]);
+        at_donor_drop(p->peers[i]);
     at_position_desk_drop(p);
+    at_inbox_drop(p);
+    (void)at_copy_link_stop(p);
+    at_copy_desk_drop(p);
     p->farewell.call.run = run_nothing;
     p->farewell.on_end = end_nothing;
     (void)give_call(p, &p->farewell);
@@ -349,8 +499,7 @@ static void close_links_when_quiet(struct at_peering *p)
         at_peering_wake_at(p, p->quiet_ns);
         return;
     }
-    for (uint32_t i = 0; i < p->peer_count; i++)
-        at_pull_link_close(&p->peers[i]);
+    at_neighbors_close(p);
 }
 
 /* Writer thread. */
@@ -367,7 +516,8 @@ static void end_nothing(struct at_room_call *call)
 
 static bool drained(const struct at_peering *p)
 {
-    return p->asks_out == 0 && p->calls_out == 0 && p->applies_out == 0;
+    return p->asks_out == 0 && p->calls_out == 0 && p->applies_out == 0 && p->jobs_out == 0 &&
+           at_copy_link_idle(p) && at_copy_desk_idle(p);
 }
 
 /* A commit between this turn's view and the flag would ring no bell, so the turn in which the flag
@@ -377,7 +527,7 @@ static void watch_commits(struct at_peering *p)
     bool wants = false;
 
     for (uint32_t i = 0; i < p->peer_count; i++)
-        wants = wants || at_donor_wants_commits(&p->peers[i]);
+        wants = wants || at_donor_wants_commits(p->peers[i]);
     bool wanted = atomic_exchange(&p->wants_commits, wants);
     if (wants && !wanted)
         at_peering_ring(p);
@@ -415,76 +565,11 @@ static void on_call_done(struct at_replica_call *call)
     at_peering_ring(p);
 }
 
-/* --- requests --- */
-
-static void take_request(struct at_peering *p, struct at_peer_request *request)
+/* Writer thread. */
+static void on_act_done(struct at_act_write *write)
 {
-    struct at_message m = {0};
-    const char *why = NULL;
+    struct at_peering *p = ((struct at_room_act *)write)->peering;
 
-    if (p->draining) {
-        at_peer_request_drop(request);
-        return;
-    }
-    if (at_message_decode(request->body, &p->scratch, &m) != AT_OK) {
-        at_arena_reset(&p->scratch);
-        at_peering_refuse(p, request, "malformed message");
-        return;
-    }
-    if (m.kind == AT_MESSAGE_PULL) {
-        why = why_not(p, m.u.pull.instance_id, m.u.pull.from);
-        if (why == NULL)
-            at_donor_on_pull(at_peering_find(p, m.u.pull.from), request, &m.u.pull);
-    } else if (m.kind == AT_MESSAGE_CLOSE) {
-        why = why_not(p, m.u.close.instance_id, m.u.close.origin);
-        if (why == NULL)
-            at_epoch_close_on_ask(p, request, &m.u.close);
-    } else if (m.kind == AT_MESSAGE_VECTOR) {
-        why = why_not(p, m.u.vector_ask.instance_id, m.u.vector_ask.from);
-        if (why == NULL)
-            at_position_desk_hold(p, request);
-    } else {
-        why = "not a question";
-    }
-    at_message_deinit(&m);
-    at_arena_reset(&p->scratch);
-    if (why != NULL)
-        at_peering_refuse(p, request, why);
-}
-
-static const char *why_not(struct at_peering *p, uint64_t instance_id, struct at_member_id from)
-{
-    if (instance_id != p->view.instance_id)
-        return "this is a member of another instance";
-    for (uint32_t i = 0; i < p->view.member_count; i++) {
-        const struct at_member_view *member = &p->view.members[i];
-        if (!at_member_eq(member->id, from))
-            continue;
-        if (!member->active)
-            return "you are removed from this instance";
-        return at_peering_find(p, from) == NULL ? "no address of you is configured here" : NULL;
-    }
-    return "you are not a member of this instance";
-}
-
-static void peer_init(struct at_peering *p, const struct at_peer_address *address)
-{
-    struct at_neighbor *peer = &p->peers[p->peer_count++];
-
-    peer->peering = p;
-    peer->id = address->member;
-    peer->name = at_dup(address->name, strlen(address->name));
-    peer->host = at_dup(address->host, strlen(address->host));
-    peer->port = address->port;
-    peer->heard_ns = p->now_ns; /* in touch until it has had the time to speak */
-    at_pull_link_init(peer);
-}
-
-static void peer_deinit(struct at_neighbor *peer)
-{
-    at_pull_link_deinit(peer);
-    at_pull_release(&peer->seat.pull);
-    at_pull_release(&peer->note.pull);
-    at_free(peer->name);
-    at_free(peer->host);
+    at_mailbox_push(&p->acts, &write->mail, NULL);
+    at_peering_ring(p);
 }

@@ -1,5 +1,9 @@
 /* peering.h: keeps one cluster in touch with its peers: pulls their logs, answers their pulls,
- * closes epochs, asks positions for consistency tokens. ADAPTER: one thread of its own.
+ * closes epochs, asks positions for consistency tokens, copies, and carries out joining and
+ * leaving. ADAPTER: one thread of its own, and two for what copies block on.
+ *
+ * Whom it talks with, and where, it takes from the members of the committed view and their infos; a
+ * member that has moved tells so itself.
  *
  * It decides nothing about data: what it receives goes to the writer through the port, what it
  * sends is read from the committed state through the port. Replies are read at one point of the
@@ -14,13 +18,6 @@
 #include "replication/replica.h"
 
 struct at_peering;
-
-struct at_peer_address {
-    const char *name; /* cluster id, for logs; copied */
-    const char *host; /* copied */
-    struct at_member_id member;
-    uint16_t port;
-};
 
 /* A reply on its way through the writer. Filled by peering, given to port.apply, handed back by
  * at_peering_applied (writer thread; only enqueues). */
@@ -124,10 +121,10 @@ struct at_peering_port {
 struct at_peering_config {
     struct at_clock clock;
     const char *listen_host;
-    uint16_t listen_port;                /* 0: a free one */
-    const struct at_peer_address *peers; /* all other members */
-    uint32_t peer_count;
-    uint32_t wait_ms; /* how long a pull waits at the donor for news; also the heartbeat */
+    uint16_t listen_port;    /* 0: a free one */
+    uint32_t wait_ms;        /* how long a pull waits at the donor for news; also the heartbeat */
+    uint32_t copy_mib_per_s; /* what a copy may take of this cluster as a donor; 0: 64 */
+    bool manual;             /* no threads: at_peering_turn runs everything */
     struct at_peering_port port;
 };
 
@@ -135,9 +132,14 @@ AT_MUST_USE enum at_code at_peering_start(const struct at_peering_config *config
                                           struct at_peering **ret_peering,
                                           struct at_error *reterr);
 uint16_t at_peering_port(const struct at_peering *p);
+/* at_peering_turn, for manual driving: one turn of the loop at config.clock's time, and the turns
+ * that it asks for at once. Returns the monotonic time of the next one; it is also to be called
+ * after anything was handed in (a request, an answer, a commit, an at_apply given back). */
+uint64_t at_peering_turn(struct at_peering *p);
 /* at_peering_stop ends the thread and sockets; surveys and waits that are open end. The writer must
  * still run, so that work it holds comes back, and must begin no at_peering_committed any more; one
- * that has begun is waited for. Nothing else may be called from now on. */
+ * that has begun is waited for. Nothing else may be called from now on. Driven by hand, the writer
+ * must have given everything back before. */
 void at_peering_stop(struct at_peering **peering);
 
 /* at_peering_committed wakes waiting pulls: the committed view has moved. Writer thread; cheap
@@ -205,10 +207,13 @@ struct at_remove {
     enum at_code code; /* DEADLINE_EXCEEDED: fenced, and some have not answered; it goes on */
     struct at_error error;
     uint64_t lost_count_min; /* own entries of the removed, acknowledged, that nobody vouched for */
+    uint64_t deadline_ns;    /* peering's use, */
+    bool begun;              /* and this */
 };
 void at_peering_remove(struct at_peering *p, struct at_remove *remove);
 
-/* What the others tell of their filling. Any thread. Returns the count. */
+/* How members are filled: this one, while it is, and what the others tell. Any thread. Returns the
+ * count. */
 struct at_member_progress {
     struct at_member_id member;
     uint8_t mode; /* enum at_replica_mode */

@@ -66,11 +66,11 @@ static bool ended(struct at_peering *p, struct at_spread_wait *wait)
 
 static enum reach reach_of(struct at_peering *p, struct at_member_id id, uint64_t seq)
 {
-    const struct at_neighbor *peer = at_peering_find(p, id);
+    const struct at_neighbor *peer = at_neighbor_find(p, id);
 
     if (peer == NULL)
         return OUT_OF_TOUCH;
     if (peer->acked.epoch == p->view.epoch && peer->acked.seq >= seq)
         return REACHED;
-    return p->now_ns - peer->heard_ns > at_peering_touch_ns(p) ? OUT_OF_TOUCH : NOT_YET;
+    return at_neighbor_in_touch(peer) ? NOT_YET : OUT_OF_TOUCH;
 }

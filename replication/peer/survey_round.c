@@ -15,6 +15,7 @@ enum self_step { SELF_WAITS, SELF_SYNCING, SELF_ENDED };
 struct round_ask {
     struct at_ask ask; /* first */
     struct at_survey_round *round;
+    struct at_member_id id;
     struct at_message message; /* kind 0: no answer */
 };
 
@@ -24,7 +25,8 @@ struct at_survey_round {
     atomic_uint refs;
     struct at_mail *surveys;
     struct at_arena arena;
-    struct round_ask asks[AT_MEMBERS_MAX]; /* by peer */
+    struct round_ask asks[AT_NEIGHBORS_MAX];
+    uint32_t ask_count;
     uint32_t open_count;
     enum self_step self_step;
     bool self_ok;
@@ -154,11 +156,16 @@ static void ask_peers(struct at_survey_round *round, uint32_t timeout_ms)
     at_buf_clear(&p->out);
     enum at_code code = at_vector_ask_encode(&question, &p->out);
     for (uint32_t i = 0; i < p->peer_count && code == AT_OK; i++) {
-        struct round_ask *ask = &round->asks[i];
+        struct round_ask *ask = &round->asks[round->ask_count];
+        if (!p->peers[i]->member)
+            continue;
         ask->round = round;
+        ask->id = p->peers[i]->id;
         ask->ask.on_end = on_end;
-        if (at_peering_ask(&p->peers[i], &ask->ask, timeout_ms))
-            round->open_count++;
+        if (!at_peering_ask(p->peers[i], &ask->ask, timeout_ms))
+            continue;
+        round->ask_count++;
+        round->open_count++;
     }
 }
 
@@ -188,7 +195,7 @@ static bool is_answer_of(const struct at_message *m, const struct at_neighbor *p
         return false;
     }
     return m->kind == AT_MESSAGE_VECTOR_ANSWER && at_member_eq(m->u.vector_answer.from, peer->id) &&
-           m->u.vector_answer.instance_id == peer->peering->view.instance_id;
+           at_replica_view_is_instance(&peer->peering->view, m->u.vector_answer.instance_id);
 }
 
 /* --- the end of a round --- */
@@ -252,8 +259,8 @@ static const struct at_vector_answer *answer_of(struct at_survey_round *round,
 
     if (at_member_eq(id, p->view.self))
         return round->self_ok ? &round->self : NULL;
-    for (uint32_t i = 0; i < p->peer_count; i++)
-        if (at_member_eq(p->peers[i].id, id) && round->asks[i].message.kind != 0)
+    for (uint32_t i = 0; i < round->ask_count; i++)
+        if (at_member_eq(round->asks[i].id, id) && round->asks[i].message.kind != 0)
             return &round->asks[i].message.u.vector_answer;
     return NULL;
 }
@@ -274,7 +281,7 @@ static void unref(struct at_survey_round *round)
 {
     if (atomic_fetch_sub(&round->refs, 1) > 1)
         return;
-    for (uint32_t i = 0; i < AT_MEMBERS_MAX; i++)
+    for (uint32_t i = 0; i < round->ask_count; i++)
         if (round->asks[i].message.kind != 0)
             at_message_deinit(&round->asks[i].message);
     at_vector_deinit(&round->self.durable);

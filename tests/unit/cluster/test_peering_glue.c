@@ -17,6 +17,8 @@ struct pair {
     struct at_glue glue[2];
     struct at_cluster_config clusters[2];
     struct at_instance_config instance;
+    struct at_arena arena;
+    struct at_slice infos[2];
 };
 
 static uint16_t free_port(void)
@@ -35,8 +37,7 @@ static uint16_t free_port(void)
 static void start(struct pair *p, int i)
 {
     struct at_error error = {0};
-    enum at_code code =
-        at_glue_start(&p->glue[i], &p->instance, &p->clusters[i], at_clock_system(), &error);
+    enum at_code code = at_glue_start(&p->glue[i], &p->clusters[i], at_clock_system(), &error);
 
     if (code != AT_OK)
         print_error("%s\n", error.msg);
@@ -48,20 +49,24 @@ static int setup(void **state)
     static const char *const IDS[] = {"c1", "c2"};
     struct pair *p = AT_NEW(struct pair);
 
-    for (uint32_t i = 0; i < 2; i++) {
-        fx_prepare(&p->fx[i], i + 1, 2);
-        p->fx[i].config.on_commit = at_glue_on_commit;
-        p->fx[i].config.on_applied = at_glue_on_applied;
-        p->fx[i].config.ctx = &p->glue[i];
-        fx_reopen(&p->fx[i]);
-        p->glue[i].store = p->fx[i].store;
+    at_arena_init(&p->arena, AT_KIB);
+    for (uint32_t i = 0; i < 2; i++)
         p->clusters[i] = (struct at_cluster_config){.id = IDS[i],
                                                     .zone = "z",
                                                     .host = "127.0.0.1",
                                                     .member = i + 1,
                                                     .peer_port = free_port()};
-    }
     p->instance = (struct at_instance_config){.clusters = p->clusters, .cluster_count = 2};
+    assert_int_equal(at_glue_member_infos(&p->instance, &p->arena, p->infos, NULL), AT_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        fx_prepare(&p->fx[i], i + 1, 2);
+        p->fx[i].config.replica.infos = p->infos;
+        p->fx[i].config.on_commit = at_glue_on_commit;
+        p->fx[i].config.on_applied = at_glue_on_applied;
+        p->fx[i].config.ctx = &p->glue[i];
+        fx_reopen(&p->fx[i]);
+        p->glue[i].store = p->fx[i].store;
+    }
     start(p, 0);
     *state = p;
     return 0;
@@ -76,6 +81,7 @@ static int teardown(void **state)
             at_glue_stop(&p->glue[i]);
     for (int i = 0; i < 2; i++)
         fx_close(&p->fx[i]);
+    at_arena_deinit(&p->arena);
     at_free(p);
     return 0;
 }
@@ -214,9 +220,8 @@ static void a_port_that_is_taken_is_told(void **state)
     uint16_t port = p->clusters[1].peer_port;
 
     p->clusters[1].peer_port = p->clusters[0].peer_port;
-    assert_int_not_equal(
-        at_glue_start(&p->glue[1], &p->instance, &p->clusters[1], at_clock_system(), &error),
-        AT_OK);
+    assert_int_not_equal(at_glue_start(&p->glue[1], &p->clusters[1], at_clock_system(), &error),
+                         AT_OK);
     assert_true(error.msg[0] != '\0');
     assert_null(atomic_load(&p->glue[1].peering));
     p->clusters[1].peer_port = port;

@@ -377,20 +377,36 @@ static bool fake_port_call(void *ctx, struct at_replica_call *call)
 
 /* --- life --- */
 
+static void fake_info(struct at_buf *text, uint16_t port)
+{
+    struct at_member_info info = {.cluster_id = AT_LIT("peer"),
+                                  .zone = AT_LIT("here"),
+                                  .host = AT_LIT("127.0.0.1"),
+                                  .grpc_port = 1,
+                                  .peer_port = port};
+
+    at_buf_init(text, AT_MEMBER_INFO_BYTES_MAX);
+    assert_int_equal(at_member_info_encode(&info, text), AT_OK);
+}
+
 /* A wrong port in `ports` cuts the link to that member. */
 static void
 fake_start(struct fake_member *m, const uint16_t *ports, bool tail_may_be_lost, uint32_t wait_ms)
 {
     struct at_member_id members[FAKE_MEMBERS];
-    struct at_peer_address peers[FAKE_MEMBERS];
-    uint32_t peer_count = 0;
+    struct at_slice infos[FAKE_MEMBERS];
+    struct at_buf texts[FAKE_MEMBERS];
     struct at_error error = {0};
 
-    for (uint32_t i = 0; i < FAKE_MEMBERS; i++)
+    for (uint32_t i = 0; i < FAKE_MEMBERS; i++) {
         members[i].v = i + 1;
+        fake_info(&texts[i], i + 1 == m->id.v ? m->port : ports[i]);
+        infos[i] = at_buf_slice(&texts[i]);
+    }
     struct at_replica_config config = {.instance_id = FAKE_INSTANCE,
                                        .self = m->id,
                                        .members = members,
+                                       .infos = infos,
                                        .member_count = FAKE_MEMBERS,
                                        .max_skew_ns = 10 * AT_S_NS,
                                        .reserve_step_ns = AT_S_NS,
@@ -412,14 +428,10 @@ fake_start(struct fake_member *m, const uint16_t *ports, bool tail_may_be_lost, 
     fake_commit(m);
 
     for (uint32_t i = 0; i < FAKE_MEMBERS; i++)
-        if (members[i].v != m->id.v)
-            peers[peer_count++] = (struct at_peer_address){
-                .member = members[i], .name = "peer", .host = "127.0.0.1", .port = ports[i]};
+        at_buf_deinit(&texts[i]);
     struct at_peering_config peering = {.clock = at_clock_system(),
                                         .listen_host = "127.0.0.1",
                                         .listen_port = m->port,
-                                        .peers = peers,
-                                        .peer_count = peer_count,
                                         .wait_ms = wait_ms,
                                         .port = {.ctx = m,
                                                  .view = fake_port_view,
