@@ -37,6 +37,8 @@ enum at_code at_launch_create_instance(struct at_launch *l, struct at_error *ret
     if (code == AT_OK) {
         code = start_all(&s, reterr);
         struct at_error ignored;
+        (void)json_object_set_new(l->answer, "file",
+                                  json_string(at_state_dir_path(&s, "", "instance", ".yaml")));
         if (code == AT_OK)
             (void)unlink(at_state_dir_path(&s, "", "creation", ".json"));
         else if (remove_folder(l, &s, &ignored) != AT_OK)

@@ -14,7 +14,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/runfile.h"
-#include "routing/proxy/forward.h"
+#include "routing/proxy/desk.h"
 #include "routing/proxy/http.h"
 #include "routing/proxy/status.h"
 #include "wire/grpc_health.h"
@@ -32,7 +32,8 @@ struct at_router {
     struct at_fleet fleet;
     struct at_loop *loops[LOOPS_MAX];
     uint32_t loop_count;
-    struct at_forward_method forwards[METHODS_MAX];
+    struct at_desk desk;
+    struct at_desk_method own[METHODS_MAX];
     struct at_grpc_method methods[METHODS_MAX];
     size_t method_count;
     struct at_grpc_health health;
@@ -92,8 +93,11 @@ static enum at_code open_fleet(struct at_router *r, struct at_error *reterr)
     for (uint32_t i = 0; i < r->loop_count; i++)
         r->loops[i] = at_loop_new(r->clock);
     at_fleet_init(&r->fleet, r->loops, r->loop_count);
-    return at_fleet_add(&r->fleet, r->config->instance, NULL, true, (struct at_fleet_done){0},
-                        reterr);
+    at_desk_init(&r->desk, &r->fleet, r->config->program, r->config->state_dir);
+    AT_TRY(at_fleet_add(&r->fleet, r->config->instance, NULL, true, (struct at_fleet_done){0},
+                        reterr));
+    at_desk_resume(&r->desk);
+    return AT_OK;
 }
 
 static bool is_serving(void *ctx)
@@ -111,9 +115,13 @@ static void fill_methods(struct at_router *r)
     const struct at_route_method *routes = at_route_methods(&count);
     AT_ASSERT(count + 1 + AT_GRPC_HEALTH_METHODS + AT_GRPC_REFLECTION_METHODS <= METHODS_MAX);
     for (uint32_t i = 0; i < count; i++) {
-        r->forwards[i] = (struct at_forward_method){.method = &routes[i], .fleet = &r->fleet};
+        r->own[i] = (struct at_desk_method){.forward = {.method = &routes[i], .fleet = &r->fleet},
+                                            .desk = &r->desk};
+        void (*handler)(struct at_grpc_call * call, void *ctx) = at_desk_handler(&routes[i]);
         r->methods[i] = (struct at_grpc_method){
-            .path = routes[i].path, .on_request = at_forward_request, .ctx = &r->forwards[i]};
+            .path = routes[i].path,
+            .on_request = handler ? handler : at_forward_request,
+            .ctx = handler ? (void *)&r->own[i] : (void *)&r->own[i].forward};
     }
     at_status_method(&r->fleet, &r->methods[count++]);
     r->health = (struct at_grpc_health){.serving = is_serving,
@@ -241,10 +249,14 @@ static void shut_down(struct at_router *r)
             uv_close(handles[i], NULL);
     at_grpc_server_close(&r->server); /* before the fronts: calls that are left give up there */
     settle_all(r);
-    if (r->fleet.lanes)
+    if (r->fleet.lanes) {
+        at_desk_close(&r->desk);
+        settle_all(r);
         at_fleet_close(&r->fleet);
-    settle_all(r);
-    at_fleet_deinit(&r->fleet);
+        settle_all(r);
+        at_desk_deinit(&r->desk);
+        at_fleet_deinit(&r->fleet);
+    }
     for (uint32_t i = 0; i < r->loop_count; i++)
         if (r->loops[i])
             at_loop_free(&r->loops[i]);
