@@ -26,6 +26,7 @@
 #define AT_RESOURCE_NAME_BYTES_MAX 512
 #define AT_TABLES_MAX 1000          /* of an instance: production's quota */
 #define AT_TABLES_ALL_MAX 20000     /* of all instances that share clusters */
+#define AT_TABLE_PREVIOUS_MAX 8     /* deleted generations of a table whose data is kept */
 #define AT_FAMILIES_MAX 100         /* of a table: production's recommendation, as a limit */
 #define AT_PROFILES_MAX 2000        /* of an instance: production's quota */
 #define AT_INSTANCE_ID_BYTES_MAX 64 /* of instances and clusters: more than production's */

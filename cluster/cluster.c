@@ -127,6 +127,7 @@ static enum at_code open_store(struct process *p, struct at_error *reterr)
         .sync_commits = instance->sync,
         .gc_delay_s = instance->gc_max_delay_s,
         .gc_strict = instance->gc_strict,
+        .undelete_retention_s = instance->undelete_retention_s,
         .clock = p->clock,
         .replica = {.instance_id = instance->instance_id,
                     .self = {p->self->member},
@@ -159,6 +160,7 @@ static enum at_code open_service(struct process *p, struct at_error *reterr)
     s->store = p->glue.store;
     s->clock = p->clock;
     s->project = instance->project;
+    s->undelete_retention_s = instance->undelete_retention_s;
     s->instance = instance->instance;
     s->display_name = instance->display_name;
     s->accept_any_instance = instance->accept_any_instance;

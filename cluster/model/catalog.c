@@ -169,6 +169,26 @@ at_catalog_named_at(const struct at_catalog *c, enum at_catalog_kind kind, uint3
     return &c->groups[group_of(kind)].present[index]->named;
 }
 
+const struct at_table_fields *at_catalog_deleted_table(const struct at_catalog *c,
+                                                       struct at_slice table)
+{
+    const struct at_catalog_slot *slot = find(c->groups[0].items, c->groups[0].count, table);
+
+    return slot && !slot->present && slot->table.fields.previous_count > 0 ? &slot->table.fields
+                                                                           : NULL;
+}
+
+const struct at_table_previous *
+at_catalog_previous(const struct at_catalog *c, struct at_slice table, uint64_t generation)
+{
+    const struct at_catalog_slot *slot = find(c->groups[0].items, c->groups[0].count, table);
+
+    for (uint32_t i = 0; slot && i < slot->table.fields.previous_count; i++)
+        if (slot->table.fields.previous[i].generation == generation)
+            return &slot->table.fields.previous[i];
+    return NULL;
+}
+
 uint64_t at_catalog_table_counter(const struct at_catalog *c, struct at_slice table)
 {
     return at_catalog_named_counter(c, AT_CATALOG_TABLE, table);

@@ -16,6 +16,7 @@
 #define ATOLL_CLUSTER_MODEL_CATALOG_H
 
 #include "base/arena.h"
+#include "base/limits.h"
 #include "base/pack.h"
 #include "base/stamp.h"
 #include "cluster/model/gc_rule.h"
@@ -78,6 +79,12 @@ struct at_family {
 
 #define AT_TABLE_SPLITS_MAX 10000
 
+/* A generation of a table that was deleted: its data is kept for a time, to be had back. */
+struct at_table_previous {
+    uint64_t generation;
+    int64_t deleted_micros; /* wall clock of who deleted it */
+};
+
 /* What a TABLE record's fields hold (msgpack map, unknown keys skipped). */
 struct at_table_fields {
     int64_t granularity_micros; /* 1000 or 1 */
@@ -85,6 +92,11 @@ struct at_table_fields {
     struct at_slice change_stream_config; /* serialized, empty: none */
     struct at_slice *splits;              /* ascending, unique, not empty */
     uint32_t split_count;
+    /* The generation whose data the table has, when it is not its counter: it was deleted and had
+     * back. 0: the counter. Of a deleted table: what it had. */
+    uint64_t data_generation;
+    struct at_table_previous previous[AT_TABLE_PREVIOUS_MAX]; /* newest first */
+    uint32_t previous_count;
 };
 /* INVALID_ARGUMENT when malformed or when a field is not as said above; encode also
  * RESOURCE_EXHAUSTED from the buffer. Decode borrows `bytes`; absent fields get their defaults. */
@@ -96,7 +108,8 @@ AT_MUST_USE enum at_code at_table_fields_decode(struct at_slice bytes,
 
 struct at_table {
     struct at_slice name; /* table id */
-    uint64_t generation;  /* odd */
+    uint64_t generation;  /* odd: of its data; counter of its record, unless it was undeleted */
+    uint64_t counter;     /* odd: of its record */
     struct at_stamp stamp;
     struct at_table_fields fields;
     struct at_family *families; /* present ones, ascending by name */
@@ -149,6 +162,15 @@ const struct at_table *at_catalog_table_at(const struct at_catalog *c, uint32_t 
 uint32_t at_catalog_named_count(const struct at_catalog *c, enum at_catalog_kind kind);
 const struct at_named_record *
 at_catalog_named_at(const struct at_catalog *c, enum at_catalog_kind kind, uint32_t index);
+
+/* What is kept of a table that is deleted; NULL when it is present, never was, or nothing is kept.
+ */
+const struct at_table_fields *at_catalog_deleted_table(const struct at_catalog *c,
+                                                       struct at_slice table);
+/* at_catalog_previous: the deleted generation of a table whose data is kept, however long ago that
+ * was; NULL: it is none. */
+const struct at_table_previous *
+at_catalog_previous(const struct at_catalog *c, struct at_slice table, uint64_t generation);
 
 /* The counter of a name, present or absent (0: never existed). What create and delete count on
  * from. */

@@ -25,6 +25,8 @@ static void copy_record(struct at_catalog_slot *slot,
                         struct at_catalog_record *to);
 static enum at_code
 seal_table(struct at_catalog_slot *slot, const struct at_catalog_ids *ids, struct at_error *reterr);
+static enum at_code seal_deleted(struct at_catalog_slot *slot, struct at_error *reterr);
+static enum at_code fields_parse(struct at_catalog_slot *slot, struct at_error *reterr);
 static enum at_code family_parse(const struct at_catalog_record *r, struct at_family *ret_family);
 static void rule_parse(struct at_catalog_slot *slot, struct at_family *family);
 static bool type_parse(struct at_slice type, struct at_family *ret_family);
@@ -133,6 +135,8 @@ enum at_code at_catalog_slot_seal(struct at_catalog_slot *slot,
     slot->present = first->kind == slot->kind && is_present(first);
     if (slot->present && slot->kind == AT_CATALOG_TABLE)
         AT_TRY(seal_table(slot, ids, reterr));
+    else if (slot->kind == AT_CATALOG_TABLE)
+        AT_TRY(seal_deleted(slot, reterr));
     if (slot->present && slot->kind != AT_CATALOG_TABLE)
         slot->named = (struct at_named_record){.name = slot->name,
                                                .generation = first->counter,
@@ -183,13 +187,12 @@ seal_table(struct at_catalog_slot *slot, const struct at_catalog_ids *ids, struc
 {
     const struct at_catalog_record *own = &slot->records[0];
     struct at_table *t = &slot->table;
-    const struct at_catalog_record from = {.kind = AT_CATALOG_FAMILY,
-                                           .table_generation = own->counter};
 
-    *t = (struct at_table){.name = slot->name, .generation = own->counter, .stamp = own->stamp};
-    if (at_table_fields_decode(own->fields, &slot->arena, &t->fields) != AT_OK)
-        return at_fail(reterr, AT_INVALID_ARGUMENT, "the catalog record of table %.*s is malformed",
-                       AT_SLICE_ARG(slot->name));
+    *t = (struct at_table){.name = slot->name, .counter = own->counter, .stamp = own->stamp};
+    AT_TRY(fields_parse(slot, reterr));
+    t->generation = t->fields.data_generation != 0 ? t->fields.data_generation : own->counter;
+    const struct at_catalog_record from = {.kind = AT_CATALOG_FAMILY,
+                                           .table_generation = t->generation};
     if (ids != NULL)
         t->id = ids->table_id(ids->ctx, t->name, t->generation);
     uint32_t i = lower_bound(slot, &from);
@@ -208,6 +211,29 @@ seal_table(struct at_catalog_slot *slot, const struct at_catalog_ids *ids, struc
         t->family_count++;
     }
     return AT_OK;
+}
+
+/* Of a table that was deleted, what may be had back. */
+static enum at_code seal_deleted(struct at_catalog_slot *slot, struct at_error *reterr)
+{
+    const struct at_catalog_record *own = &slot->records[0];
+
+    slot->table = (struct at_table){0};
+    if (own->kind != AT_CATALOG_TABLE || own->fields.len == 0)
+        return AT_OK;
+    return fields_parse(slot, reterr);
+}
+
+static enum at_code fields_parse(struct at_catalog_slot *slot, struct at_error *reterr)
+{
+    const struct at_catalog_record *own = &slot->records[0];
+    struct at_table_fields *f = &slot->table.fields;
+
+    if (at_table_fields_decode(own->fields, &slot->arena, f) == AT_OK &&
+        f->data_generation <= own->counter)
+        return AT_OK;
+    return at_fail(reterr, AT_INVALID_ARGUMENT, "the catalog record of table %.*s is malformed",
+                   AT_SLICE_ARG(slot->name));
 }
 
 static enum at_code family_parse(const struct at_catalog_record *r, struct at_family *ret_family)

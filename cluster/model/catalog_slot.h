@@ -20,7 +20,7 @@ struct at_catalog_slot {
     uint32_t record_cap;
     uint64_t digest; /* of the records; sealed */
     union {
-        struct at_table table;        /* TABLE, present, sealed */
+        struct at_table table;        /* TABLE, sealed; absent: fields alone, if any */
         struct at_named_record named; /* others, present, sealed */
     };
 };

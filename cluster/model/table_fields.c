@@ -9,8 +9,10 @@ enum field {
     FIELD_DELETION_PROTECTION = 2,
     FIELD_CHANGE_STREAM = 3,
     FIELD_SPLITS = 4,
+    FIELD_DATA_GENERATION = 5,
+    FIELD_PREVIOUS = 6, /* [generation, deleted_micros, ...] */
 };
-#define FIELD_COUNT 4
+#define FIELD_COUNT 4 /* besides the last two, which most tables have not */
 #define FIELDS_MAX 64 /* in a map to be decoded */
 
 static enum at_code put_fields(const struct at_table_fields *f, struct at_buf *out);
@@ -18,6 +20,7 @@ static enum at_code
 get_field(struct at_unpack *in, struct at_arena *arena, struct at_table_fields *f);
 static enum at_code
 get_splits(struct at_unpack *in, struct at_arena *arena, struct at_table_fields *f);
+static enum at_code get_previous(struct at_unpack *in, struct at_table_fields *f);
 static enum at_code check(const struct at_table_fields *f);
 
 enum at_code at_table_fields_encode(const struct at_table_fields *f, struct at_buf *out)
@@ -48,7 +51,9 @@ enum at_code at_table_fields_decode(struct at_slice bytes,
 
 static enum at_code put_fields(const struct at_table_fields *f, struct at_buf *out)
 {
-    AT_TRY(at_pack_map(out, FIELD_COUNT));
+    bool again = f->data_generation != 0, deleted = f->previous_count > 0;
+
+    AT_TRY(at_pack_map(out, FIELD_COUNT + (again ? 1u : 0) + (deleted ? 1u : 0)));
     AT_TRY(at_pack_u64(out, FIELD_GRANULARITY));
     AT_TRY(at_pack_i64(out, f->granularity_micros));
     AT_TRY(at_pack_u64(out, FIELD_DELETION_PROTECTION));
@@ -59,6 +64,18 @@ static enum at_code put_fields(const struct at_table_fields *f, struct at_buf *o
     AT_TRY(at_pack_array(out, f->split_count));
     for (uint32_t i = 0; i < f->split_count; i++)
         AT_TRY(at_pack_bin(out, f->splits[i]));
+    if (again) {
+        AT_TRY(at_pack_u64(out, FIELD_DATA_GENERATION));
+        AT_TRY(at_pack_u64(out, f->data_generation));
+    }
+    if (!deleted)
+        return AT_OK;
+    AT_TRY(at_pack_u64(out, FIELD_PREVIOUS));
+    AT_TRY(at_pack_array(out, 2 * f->previous_count));
+    for (uint32_t i = 0; i < f->previous_count; i++) {
+        AT_TRY(at_pack_u64(out, f->previous[i].generation));
+        AT_TRY(at_pack_i64(out, f->previous[i].deleted_micros));
+    }
     return AT_OK;
 }
 
@@ -77,6 +94,10 @@ get_field(struct at_unpack *in, struct at_arena *arena, struct at_table_fields *
         return at_unpack_bin(in, &f->change_stream_config);
     case FIELD_SPLITS:
         return get_splits(in, arena, f);
+    case FIELD_DATA_GENERATION:
+        return at_unpack_u64(in, &f->data_generation);
+    case FIELD_PREVIOUS:
+        return get_previous(in, f);
     default:
         return at_unpack_skip(in);
     }
@@ -95,12 +116,30 @@ get_splits(struct at_unpack *in, struct at_arena *arena, struct at_table_fields 
     return AT_OK;
 }
 
+static enum at_code get_previous(struct at_unpack *in, struct at_table_fields *f)
+{
+    uint32_t count = 0;
+
+    AT_TRY(at_unpack_array(in, 2 * AT_TABLE_PREVIOUS_MAX, &count));
+    f->previous_count = count / 2;
+    for (uint32_t i = 0; i < f->previous_count; i++) {
+        AT_TRY(at_unpack_u64(in, &f->previous[i].generation));
+        AT_TRY(at_unpack_i64(in, &f->previous[i].deleted_micros));
+    }
+    return count % 2 == 0 ? AT_OK : AT_INVALID_ARGUMENT;
+}
+
 static enum at_code check(const struct at_table_fields *f)
 {
     if (f->granularity_micros != 1000 && f->granularity_micros != 1)
         return AT_INVALID_ARGUMENT;
-    if (f->split_count > AT_TABLE_SPLITS_MAX)
+    if (f->split_count > AT_TABLE_SPLITS_MAX || f->previous_count > AT_TABLE_PREVIOUS_MAX)
         return AT_INVALID_ARGUMENT;
+    if (f->data_generation != 0 && f->data_generation % 2 == 0)
+        return AT_INVALID_ARGUMENT;
+    for (uint32_t i = 0; i < f->previous_count; i++)
+        if (f->previous[i].generation % 2 == 0)
+            return AT_INVALID_ARGUMENT;
     for (uint32_t i = 0; i < f->split_count; i++) {
         AT_TRY(at_row_key_check(f->splits[i], NULL));
         if (i > 0 && at_slice_cmp(f->splits[i - 1], f->splits[i]) >= 0)

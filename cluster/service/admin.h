@@ -155,6 +155,23 @@ AT_MUST_USE enum at_code at_table_fields_make(const struct at_table_fields *fiel
                                               struct at_slice *ret_bytes,
                                               struct at_error *reterr);
 
+/* --- table_undelete.c --- */
+
+/* at_table_deleted_fields: what stays of a table that is deleted now; empty when it can't be had
+ * back. */
+AT_MUST_USE enum at_code at_table_deleted_fields(const struct at_service *service,
+                                                 const struct at_table *table,
+                                                 struct at_arena *arena,
+                                                 struct at_slice *ret_fields,
+                                                 struct at_error *reterr);
+/* at_table_created_fields adds to the fields of a new table which deleted ones of its name are
+ * kept: another member may just be having one back. */
+AT_MUST_USE enum at_code at_table_created_fields(const struct at_catalog *catalog,
+                                                 struct at_slice table,
+                                                 struct at_arena *arena,
+                                                 struct at_slice *fields,
+                                                 struct at_error *reterr);
+
 /* --- profile_view.c --- */
 
 /* at_profile_view_render: the stored profile with name and etag. DATA_LOSS. */
@@ -171,6 +188,7 @@ void at_on_get_table(struct at_grpc_call *call, void *ctx);
 void at_on_list_tables(struct at_grpc_call *call, void *ctx);
 void at_on_update_table(struct at_grpc_call *call, void *ctx);
 void at_on_delete_table(struct at_grpc_call *call, void *ctx);
+void at_on_undelete_table(struct at_grpc_call *call, void *ctx);
 void at_on_modify_column_families(struct at_grpc_call *call, void *ctx);
 void at_on_drop_row_range(struct at_grpc_call *call, void *ctx);
 void at_on_generate_consistency_token(struct at_grpc_call *call, void *ctx);

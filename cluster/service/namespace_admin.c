@@ -178,7 +178,7 @@ static enum at_code drop_tables(struct at_write_catalog *write,
             return at_fail(reterr, AT_FAILED_PRECONDITION,
                            "table '%.*s' is protected from deletion", AT_SLICE_ARG(table->name));
         *at_change_record(write, count_max) = (struct at_catalog_record){
-            .kind = AT_CATALOG_TABLE, .name = table->name, .counter = table->generation + 1};
+            .kind = AT_CATALOG_TABLE, .name = table->name, .counter = table->counter + 1};
     }
     return AT_OK;
 }

@@ -56,8 +56,9 @@ struct at_service {
     struct at_clock clock;
     const char *project;
     const char *instance;
-    const char *display_name; /* NULL: the instance's id */
-    bool accept_any_instance; /* every other well-formed instance name is served too */
+    const char *display_name;      /* NULL: the instance's id */
+    uint32_t undelete_retention_s; /* 0: deleted tables can't be had back */
+    bool accept_any_instance;      /* every other well-formed instance name is served too */
     const char *cluster_id;
     const char *zone;
     uint32_t member;

@@ -8,6 +8,7 @@ static const struct at_admin_method METHODS[] = {
     {PATH("ListTables"), at_on_list_tables},
     {PATH("UpdateTable"), at_on_update_table},
     {PATH("DeleteTable"), at_on_delete_table},
+    {PATH("UndeleteTable"), at_on_undelete_table},
     {PATH("ModifyColumnFamilies"), at_on_modify_column_families},
     {PATH("DropRowRange"), at_on_drop_row_range},
     {PATH("GenerateConsistencyToken"), at_on_generate_consistency_token},

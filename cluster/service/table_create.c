@@ -193,6 +193,7 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
                        at_admin_table_name(service, write->arena, create->id));
     AT_TRY(check_count(catalog, create->in, reterr));
     AT_ASSERT(counter % 2 == 0);
+    AT_TRY(at_table_created_fields(catalog, create->id, write->arena, &create->fields, reterr));
     *at_change_record(write, record_count) = (struct at_catalog_record){
         .kind = AT_CATALOG_TABLE,
         .name = create->id,

@@ -52,6 +52,7 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
 {
     const struct delete_table *drop = (struct delete_table *)at_change_of(write);
     const struct at_table *table = at_catalog_table(catalog, drop->id);
+    struct at_slice kept;
 
     if (!table)
         return at_admin_no_table(drop->change.service, drop->id, reterr);
@@ -62,8 +63,13 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
         return at_fail(reterr, AT_FAILED_PRECONDITION,
                        "table '%.*s' has a change stream: disable it before deleting the table",
                        AT_SLICE_ARG(drop->id));
+    AT_TRY(at_table_deleted_fields(drop->change.service, table, write->arena, &kept, reterr));
     *at_change_record(write, 2) = (struct at_catalog_record){
-        .kind = AT_CATALOG_TABLE, .name = drop->id, .counter = table->generation + 1};
+        .kind = AT_CATALOG_TABLE,
+        .name = drop->id,
+        .counter = table->counter + 1,
+        .fields = kept,
+    };
     forget_policy(write, catalog, drop);
     return AT_OK;
 }

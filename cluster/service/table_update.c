@@ -106,7 +106,7 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
     *at_change_record(write, 1) = (struct at_catalog_record){
         .kind = AT_CATALOG_TABLE,
         .name = update->id,
-        .counter = table->generation,
+        .counter = table->counter,
         .fields = bytes,
     };
     return AT_OK;

@@ -21,7 +21,6 @@ static const char *const PATHS[] = {
     INSTANCE("UpdateMaterializedView"),
     INSTANCE("DeleteMaterializedView"),
     TABLE("CreateTableFromSnapshot"),
-    TABLE("UndeleteTable"),
     TABLE("CreateAuthorizedView"),
     TABLE("ListAuthorizedViews"),
     TABLE("GetAuthorizedView"),

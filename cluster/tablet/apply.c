@@ -306,7 +306,8 @@ known_table(struct writer *w, const struct at_operation *op, uint32_t *ret_table
     *ret_table_id = 0;
     if (table != NULL && table->generation == op->table_generation)
         *ret_table_id = table->id;
-    else if (at_catalog_table_counter(w->schema->catalog, op->table) <= op->table_generation)
+    else if (at_catalog_table_counter(w->schema->catalog, op->table) <= op->table_generation ||
+             writer_keeps(w, op->table, op->table_generation))
         return id_ahead(w, 0, op->table, op->table_generation, ret_table_id);
     return AT_OK;
 }

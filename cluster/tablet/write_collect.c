@@ -51,6 +51,7 @@ void write_collect(struct writer *w, struct at_write_collect *write)
     }
     if (write->raise_floors && may_forget(w)) {
         write->ret_horizon = at_replica_store_horizon(w->replica);
+        writer_remove_deleted(w, write->ret_horizon);
         w->round.sync = true; /* also when it is all that the round has to store */
     }
     if (write->unhide_table_id != 0 && !unhide(w, write)) {

@@ -230,6 +230,10 @@ AT_MUST_USE enum at_code writer_apply_catalog(struct writer *w,
                                               const struct at_catalog_record *records,
                                               uint32_t count,
                                               struct at_error *reterr);
+/* writer_keeps: is this a deleted generation whose data is kept? */
+bool writer_keeps(const struct writer *w, struct at_slice table, uint64_t generation);
+/* writer_remove_deleted removes the data of deleted tables that nobody can have back any more. */
+void writer_remove_deleted(struct writer *w, uint64_t horizon);
 void writer_note_row_markers(struct writer *w, uint32_t table_id);
 void writer_note_drop(struct writer *w, uint32_t table_id, struct at_dropped_range drop);
 /* meta_drop_gone deletes the record of a dropped range that is forgotten (an at_hides_gone). */

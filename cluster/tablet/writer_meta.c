@@ -3,11 +3,18 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 
+#define UNDELETE_MARGIN_NS (3600 * AT_S_NS) /* stamps are ahead of clocks by less */
+
 /* Changes of small records: each goes into memory and into the round's batch together.
  *
  * A generation dies when its name's counter passes it. Its data is removed at once, by range; its
  * local id stays known. Generations that died before an earlier value of the counter were removed
- * then. */
+ * then.
+ *
+ * A deleted table may be had back for a time: its generation is alive as long as the table's record
+ * names it, and until nobody can have it back any more. That is when the horizon has passed that
+ * time, and some more: an undeletion that is not here yet would be stamped beyond it. So no member
+ * removes what another one has had back. */
 
 static uint32_t id_of(struct writer *w, uint32_t parent, struct at_slice name, uint64_t generation);
 static uint32_t ids_table(void *ctx, struct at_slice table, uint64_t generation);
@@ -24,6 +31,12 @@ static void remove_dead(struct writer *w,
                         const struct at_catalog *old,
                         const struct at_catalog *new,
                         const struct at_catalog_record *r);
+static bool was_alive(const struct at_catalog *c, const struct at_local_id *item, uint64_t counter);
+static void remove_dead_tables(struct writer *w,
+                               const struct at_catalog *old,
+                               const struct at_catalog *new,
+                               const struct at_catalog_record *r);
+static bool is_removed(const struct writer *w, uint32_t table_id);
 static uint64_t counter_of(const struct at_catalog *c, const struct at_catalog_record *r);
 static void remove_data(struct writer *w, uint32_t table_id, uint32_t family_id);
 static void forget_floors(struct writer *w, uint32_t table_id, uint32_t family_id);
@@ -237,21 +250,80 @@ static void remove_dead(struct writer *w,
     uint64_t to = counter_of(new, r);
     uint32_t parent = 0;
 
-    if ((r->kind != AT_CATALOG_TABLE && r->kind != AT_CATALOG_FAMILY) || to == from)
+    if (r->kind == AT_CATALOG_TABLE)
+        remove_dead_tables(w, old, new, r);
+    if (r->kind != AT_CATALOG_FAMILY || to == from)
         return;
-    if (r->kind == AT_CATALOG_FAMILY)
-        parent = at_local_ids_find(&w->ids, 0, r->table, r->table_generation);
-    if (r->kind == AT_CATALOG_FAMILY && parent == 0)
+    parent = at_local_ids_find(&w->ids, 0, r->table, r->table_generation);
+    if (parent == 0)
         return; /* nothing was ever written to that table */
     for (uint32_t i = 0; i < w->ids.count; i++) {
         const struct at_local_id *item = &w->ids.items[i];
         if (item->parent != parent || item->generation < from || item->generation >= to ||
             !at_slice_eq(item->name, r->name))
             continue;
-        if (parent == 0)
+        remove_data(w, parent, item->id);
+    }
+}
+
+/* At `counter`, or in what a record names. */
+static bool was_alive(const struct at_catalog *c, const struct at_local_id *item, uint64_t counter)
+{
+    const struct at_table *table = at_catalog_table(c, item->name);
+
+    return item->generation >= counter || (table && table->generation == item->generation) ||
+           at_catalog_previous(c, item->name, item->generation) != NULL;
+}
+
+static void remove_dead_tables(struct writer *w,
+                               const struct at_catalog *old,
+                               const struct at_catalog *new,
+                               const struct at_catalog_record *r)
+{
+    uint64_t from = counter_of(old, r);
+    uint64_t to = counter_of(new, r);
+
+    for (uint32_t i = 0; i < w->ids.count; i++) {
+        const struct at_local_id *item = &w->ids.items[i];
+        if (item->parent == 0 && at_slice_eq(item->name, r->name) && was_alive(old, item, from) &&
+            !was_alive(new, item, to) && !is_removed(w, item->id))
             remove_data(w, item->id, 0);
-        else
-            remove_data(w, parent, item->id);
+    }
+}
+
+static bool is_removed(const struct writer *w, uint32_t table_id)
+{
+    for (uint32_t i = 0; i < w->hides.count; i++)
+        if (w->hides.tables[i].table_id == table_id)
+            return w->hides.tables[i].dead;
+    return false;
+}
+
+bool writer_keeps(const struct writer *w, struct at_slice table, uint64_t generation)
+{
+    uint32_t id = at_local_ids_find(&w->ids, 0, table, generation);
+
+    return at_catalog_previous(w->schema->catalog, table, generation) != NULL &&
+           (id == 0 || !is_removed(w, id));
+}
+
+void writer_remove_deleted(struct writer *w, uint64_t horizon)
+{
+    uint64_t keep_ns = w->store->config.undelete_retention_s * AT_S_NS + UNDELETE_MARGIN_NS;
+
+    for (uint32_t i = 0; i < w->ids.count; i++) {
+        const struct at_local_id *item = &w->ids.items[i];
+        const struct at_table_previous *p =
+            item->parent == 0
+                ? at_catalog_previous(w->schema->catalog, item->name, item->generation)
+                : NULL;
+        const struct at_table *table = p ? at_catalog_table(w->schema->catalog, item->name) : NULL;
+        if (!p || (table && table->generation == item->generation) || is_removed(w, item->id) ||
+            horizon <= (uint64_t)p->deleted_micros * 1000 + keep_ns)
+            continue;
+        remove_data(w, item->id, 0);
+        meta_schema(w, NULL);
+        w->round.hides = true;
     }
 }
 

@@ -192,6 +192,7 @@ static inline void afx_serve(struct afx *s)
     s->members[0] = (struct at_service_member){1, "c1", "z1"};
     s->members[1] = (struct at_service_member){2, "c2", "z2"};
     s->service = (struct at_service){.store = s->fx.store,
+                                     .undelete_retention_s = 3600,
                                      .clock = at_clock_system(),
                                      .project = "p",
                                      .instance = "i",

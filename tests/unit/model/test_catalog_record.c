@@ -48,15 +48,15 @@ static enum at_code recode(struct at_catalog_record r)
 
 static void a_record_of_a_peer_must_have_a_kind_a_name_and_a_counter(void **state)
 {
-    static const uint8_t text[64] =
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    uint8_t text[AT_KEPT_NAME_BYTES_MAX + 1];
     struct at_catalog_record r = {.kind = AT_CATALOG_PROFILE, .name = AT_LIT("p"), .counter = 1};
 
     (void)state;
+    memset(text, 'a', sizeof(text));
     assert_int_equal(recode(r), AT_OK);
-    r.name = at_slice_make(text, AT_PROFILE_ID_BYTES_MAX);
+    r.name = at_slice_make(text, AT_KEPT_NAME_BYTES_MAX);
     assert_int_equal(recode(r), AT_OK);
-    r.name = at_slice_make(text, AT_PROFILE_ID_BYTES_MAX + 1);
+    r.name = at_slice_make(text, AT_KEPT_NAME_BYTES_MAX + 1);
     assert_int_equal(recode(r), AT_INVALID_ARGUMENT);
     r.name = AT_LIT("");
     assert_int_equal(recode(r), AT_INVALID_ARGUMENT);
@@ -82,6 +82,9 @@ static void table_fields_come_back(void **state)
 {
     struct at_slice splits[] = {AT_LIT("a"), AT_LIT("a\0"), AT_LIT("b")};
     const struct at_table_fields f = {.granularity_micros = 1,
+                                      .data_generation = 3,
+                                      .previous = {{5, 1000}, {1, 7}},
+                                      .previous_count = 2,
                                       .deletion_protection = true,
                                       .change_stream_config = AT_LIT("\x0a\x00"),
                                       .splits = splits,
@@ -99,6 +102,9 @@ static void table_fields_come_back(void **state)
     assert_true(got.deletion_protection);
     assert_true(at_slice_eq(got.change_stream_config, f.change_stream_config));
     assert_int_equal(got.split_count, 3);
+    assert_int_equal(got.data_generation, 3);
+    assert_int_equal(got.previous_count, 2);
+    assert_int_equal(got.previous[1].deleted_micros, 7);
     for (size_t i = 0; i < 3; i++)
         assert_true(at_slice_eq(got.splits[i], splits[i]));
     for (size_t len = 0; len < b.len; len++)
