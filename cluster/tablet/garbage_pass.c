@@ -129,7 +129,7 @@ static void add_targets(struct at_garbage_pass *p, const struct at_table *table)
         p->targets[p->count++] = (struct at_garbage_target){
             AT_GARBAGE_FAMILY, table->id, table->families[i].id, {{NULL, 0}, {0}}};
     for (uint32_t i = 0; i < drops; i++) {
-        if (drop[i].stamp.hlc <= p->horizon)
+        if (drop[i].stamp.hlc <= p->horizon || AT_MUTANT(drop_forgotten_early))
             p->targets[p->count++] =
                 (struct at_garbage_target){AT_GARBAGE_DROP, table->id, 0, drop[i]};
         else
@@ -169,7 +169,7 @@ walk_on(struct at_garbage_pass *p, uint64_t bytes_max, bool *ret_done, struct at
     case AT_GARBAGE_FAMILY:
         return at_garbage_walk_step(&p->walk, &p->batch, bytes_max, now_ns, ret_done, reterr);
     case AT_GARBAGE_DROP:
-        *ret_done = p->horizon == 0 || AT_MUTANT(drop_forgotten_early);
+        *ret_done = p->horizon == 0;
         if (*ret_done)
             return AT_OK;
         return at_drop_walk_step(&p->drops, &p->batch, bytes_max, ret_done, reterr);
@@ -179,7 +179,7 @@ walk_on(struct at_garbage_pass *p, uint64_t bytes_max, bool *ret_done, struct at
     *ret_done = p->horizon == 0;
     if (*ret_done)
         return AT_OK;
-    return at_row_marker_walk_step(&p->markers, &p->batch, bytes_max, ret_done, reterr);
+    return at_row_marker_walk_step(&p->markers, &p->batch, bytes_max, now_ns, ret_done, reterr);
 }
 
 /* What is known of the table as a whole, once the last of it went. */

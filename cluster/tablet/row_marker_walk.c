@@ -9,8 +9,11 @@
 /* The iterators of all families go along with that of the markers, forwards only, so a row that has
  * nothing below its marker costs a comparison per family.
  *
- * A row that has more than fits the batch is taken up again by the next step, under a snapshot in
- * which what was named is gone; its marker is named when nothing is left to name before it. */
+ * A row that has more than fits the batch is gone on with by the next step; its marker is named
+ * when nothing is left to name before it. Which families there are is found out once: cells of one
+ * that appears later are stamped above the horizon. */
+
+#define SNAPSHOT_NS_MAX (5 * AT_S_NS) /* opening anew passes over all that was just removed */
 
 static enum at_code open_walk(struct at_row_marker_walk *w, struct at_error *reterr);
 static enum at_code find_families(struct at_row_marker_walk *w, struct at_error *reterr);
@@ -42,6 +45,7 @@ void at_row_marker_walk_init(struct at_row_marker_walk *w, struct at_store *stor
 void at_row_marker_walk_deinit(struct at_row_marker_walk *w)
 {
     close_walk(w);
+    at_free(w->families);
     at_buf_deinit(&w->row);
     at_buf_deinit(&w->escaped);
     at_buf_deinit(&w->scratch);
@@ -56,44 +60,55 @@ void at_row_marker_walk_begin(struct at_row_marker_walk *w, uint32_t table_id, u
     w->table_id = table_id;
     w->horizon = horizon;
     w->left_hlc = UINT64_MAX;
+    w->families_known = false;
+    w->family_count = 0;
 }
 
 enum at_code at_row_marker_walk_step(struct at_row_marker_walk *w,
                                      struct at_garbage_batch *batch,
                                      uint64_t bytes_max,
+                                     uint64_t now_ns,
                                      bool *ret_done,
                                      struct at_error *reterr)
 {
     uint64_t end_bytes = w->passed_bytes + bytes_max;
 
     *ret_done = false;
-    w->rows_passed = 0;
-    enum at_code code = open_walk(w, reterr);
-    if (code == AT_OK && w->family_count > AT_ROW_MARKER_FAMILIES_MAX) {
+    if (w->snapshot == NULL) {
+        w->opened_ns = now_ns;
+        AT_TRY(open_walk(w, reterr));
+    }
+    if (w->family_count > AT_ROW_MARKER_FAMILIES_MAX) {
         at_log(AT_LOG_WARN, "a table has keys of too many families to forget its row markers",
                AT_KV_U64("families", w->family_count));
         w->left_hlc = UINT64_MAX - 1;
         *ret_done = true;
     }
-    while (code == AT_OK && !*ret_done && w->markers.valid && !at_garbage_batch_full(batch)) {
-        bool same_row = at_row_source_at(&w->markers, at_buf_slice(&w->escaped));
-        if (!same_row)
-            code = begin_row(w, reterr);
-        if (!same_row && w->passed_bytes >= end_bytes && w->rows_passed++ > 0)
-            break; /* the next step opens at this row */
-        if (code == AT_OK)
-            code = take_marker(w, batch, reterr);
+    while (!*ret_done && w->markers.valid && !at_garbage_batch_full(batch)) {
+        if (!at_row_source_at(&w->markers, at_buf_slice(&w->escaped))) {
+            AT_TRY(begin_row(w, reterr));
+            if (now_ns - w->opened_ns > SNAPSHOT_NS_MAX) {
+                close_walk(w); /* the next step opens at this row */
+                return AT_OK;
+            }
+        }
+        AT_TRY(take_marker(w, batch, reterr));
+        if (w->passed_bytes >= end_bytes)
+            break;
     }
-    *ret_done = *ret_done || (code == AT_OK && !w->markers.valid);
-    close_walk(w);
-    return code;
+    *ret_done = *ret_done || !w->markers.valid;
+    if (*ret_done)
+        close_walk(w);
+    return AT_OK;
 }
 
 static enum at_code open_walk(struct at_row_marker_walk *w, struct at_error *reterr)
 {
     AT_ASSERT(w->snapshot == NULL);
     w->schema = at_store_look(w->store, &w->snapshot);
-    AT_TRY(find_families(w, reterr));
+    if (!w->families_known)
+        AT_TRY(find_families(w, reterr));
+    w->families_known = true;
     if (w->family_count > AT_ROW_MARKER_FAMILIES_MAX)
         return AT_OK;
     w->markers = (struct at_row_source){.table_id = w->table_id, .passed_bytes = &w->passed_bytes};
@@ -153,9 +168,6 @@ static void close_walk(struct at_row_marker_walk *w)
 {
     for (uint32_t i = 0; i < w->family_count; i++)
         at_iter_close(&w->families[i].iter);
-    at_free(w->families);
-    w->families = NULL;
-    w->family_count = 0;
     at_iter_close(&w->markers.iter);
     w->markers.valid = false;
     if (w->snapshot != NULL)
@@ -175,7 +187,8 @@ static enum at_code begin_row(struct at_row_marker_walk *w, struct at_error *ret
     return at_buf_append(&w->escaped, w->markers.row);
 }
 
-/* Deals with the marker under the source and moves behind it, unless the batch became full. */
+/* Deals with the marker under the source and moves behind it, unless the batch became full. Bytes
+ * passed in between are not looked at: a row is not left before its first marker is dealt with. */
 static enum at_code
 take_marker(struct at_row_marker_walk *w, struct at_garbage_batch *batch, struct at_error *reterr)
 {

@@ -2,8 +2,8 @@
  * it covers. ADAPTER (engine).
  *
  * A row marker covers all families of its table, also those that this cluster has no name for yet.
- * What it covers in known families is garbage and mostly gone before; what is left is named here. A
- * snapshot lives for one step. One thread at a time. */
+ * What it covers in known families is garbage and mostly gone before; what is left is named here.
+ * The snapshot is taken anew between rows, after some seconds. One thread at a time. */
 #ifndef ATOLL_CLUSTER_TABLET_ROW_MARKER_WALK_H
 #define ATOLL_CLUSTER_TABLET_ROW_MARKER_WALK_H
 
@@ -22,13 +22,14 @@ struct at_row_marker_walk {
     struct at_row_source markers;
     struct at_row_source *families; /* all that there are keys of */
     uint32_t family_count;
+    bool families_known;
     struct at_buf row;     /* the current one; a step opens at its start */
     struct at_buf escaped; /* the same, as in keys */
     struct at_buf scratch; /* of at_key_decode */
     struct at_buf target;  /* of seeks */
     uint64_t passed_bytes;
-    uint32_t rows_passed; /* in this step: one at least, whole */
-    bool covered_gone;    /* of the row: nothing that its markers cover is left to be named */
+    uint64_t opened_ns;
+    bool covered_gone; /* of the row: nothing that its markers cover is left to be named */
     /* The lowest stamp of the markers that stay, UINT64_MAX: none does. */
     uint64_t left_hlc;
 };
@@ -37,11 +38,12 @@ void at_row_marker_walk_init(struct at_row_marker_walk *w, struct at_store *stor
 void at_row_marker_walk_deinit(struct at_row_marker_walk *w);
 void at_row_marker_walk_begin(struct at_row_marker_walk *w, uint32_t table_id, uint64_t horizon);
 
-/* at_row_marker_walk_step goes on until about `bytes_max` were passed or the batch is full.
- * DATA_LOSS or UNAVAILABLE from the disk. */
+/* at_row_marker_walk_step goes on until about `bytes_max` were passed or the batch is full. now_ns
+ * is monotonic. DATA_LOSS or UNAVAILABLE from the disk. */
 AT_MUST_USE enum at_code at_row_marker_walk_step(struct at_row_marker_walk *w,
                                                  struct at_garbage_batch *batch,
                                                  uint64_t bytes_max,
+                                                 uint64_t now_ns,
                                                  bool *ret_done,
                                                  struct at_error *reterr);
 

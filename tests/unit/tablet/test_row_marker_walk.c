@@ -62,7 +62,7 @@ expect(struct fixture *f, uint64_t horizon, uint64_t bytes_max, bool remove, con
     while (!done) {
         assert_true(++steps < 1000);
         at_garbage_batch_clear(&f->batch);
-        assert_int_equal(at_row_marker_walk_step(&f->walk, &f->batch, bytes_max, &done, NULL),
+        assert_int_equal(at_row_marker_walk_step(&f->walk, &f->batch, bytes_max, 0, &done, NULL),
                          AT_OK);
         garbage_text(&f->batch, &out);
         if (remove)
@@ -132,7 +132,7 @@ static void a_long_row_goes_first(void **state)
     for (int steps = 0; !done; steps++) {
         assert_true(steps < 10);
         at_garbage_batch_clear(&f->batch);
-        assert_int_equal(at_row_marker_walk_step(&f->walk, &f->batch, UINT32_MAX, &done, NULL),
+        assert_int_equal(at_row_marker_walk_step(&f->walk, &f->batch, UINT32_MAX, 0, &done, NULL),
                          AT_OK);
         keys += f->batch.count - f->batch.forgotten;
         if (f->batch.forgotten > 0)
@@ -140,6 +140,31 @@ static void a_long_row_goes_first(void **state)
         garbage_remove(f->store, &f->batch);
     }
     expect(f, 10, 1, false, "");
+}
+
+/* Every look is under a snapshot of its own, and still each row is dealt with once. */
+static void the_snapshot_is_renewed_between_rows(void **state)
+{
+    struct fixture *f = *state;
+    struct at_buf out;
+    uint64_t now_ns = 0;
+    bool done = false;
+
+    fill(f);
+    fake_commit(f->store);
+    at_buf_init(&out, AT_MIB);
+    at_row_marker_walk_begin(&f->walk, fake_id(f->store, "t"), 20);
+    for (int steps = 0; !done; steps++) {
+        assert_true(steps < 100);
+        now_ns += 3 * AT_S_NS;
+        at_garbage_batch_clear(&f->batch);
+        assert_int_equal(at_row_marker_walk_step(&f->walk, &f->batch, 1, now_ns, &done, NULL),
+                         AT_OK);
+        garbage_text(&f->batch, &out);
+    }
+    assert_string_equal(at_buf_cstr(&out), "a!!!10 b@1.9 b@1.19 b!!!20 b!!!10 c!!3 c!!!15 ");
+    assert_int_equal(f->walk.left_hlc, 30);
+    at_buf_deinit(&out);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -150,6 +175,7 @@ int main(void)
         CASE(goes_after_what_it_covers_in_every_family),
         CASE(nothing_goes_above_the_horizon),
         CASE(a_long_row_goes_first),
+        CASE(the_snapshot_is_renewed_between_rows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
