@@ -144,10 +144,6 @@ bool at_replica_removal(struct at_replica *r, struct at_removal *ret_removal)
     struct at_member_id ignored[AT_MEMBERS_MAX];
     struct at_vector own;
 
-    if (c->on && all_removed(r, &c->fence)) {
-        end_coordination(c); /* another one has completed it */
-        c->on = false;
-    }
     if (!c->on || missing(r, ignored) > 0 || at_replica_has_left(r) ||
         (r->mode != AT_MODE_READY && r->mode != AT_MODE_NEEDS_COPY))
         return false;
@@ -168,6 +164,16 @@ bool at_replica_removal(struct at_replica *r, struct at_removal *ret_removal)
     ret_removal->vouch_count = c->vouches.vouch_count;
     ret_removal->fork_id = majority ? 0 : new_instance_id(r);
     return true;
+}
+
+void at_replica_fence_settle(struct at_replica *r)
+{
+    struct at_coordination *c = &r->removal;
+
+    if (!c->on || !all_removed(r, &c->fence))
+        return;
+    end_coordination(c);
+    c->on = false;
 }
 
 static bool in_fence(const struct at_fence *fence, struct at_member_id id)

@@ -116,6 +116,7 @@ void at_replica_members_changed(struct at_replica *r)
     at_replica_close_when_answered(r);
     for (uint32_t i = 0; i < r->origin_count; i++)
         at_origin_settle(&r->origins[i], &r->applied);
+    at_replica_fence_settle(r);
     at_replica_join_settle(r);
     at_replica_leave_settle(r);
     at_replica_decide_mode(r);

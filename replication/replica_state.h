@@ -184,6 +184,9 @@ bool at_replica_acked_all(const struct at_replica *r, uint32_t member, const str
 void at_replica_take_vouch(struct at_replica *r, const struct at_vouch *vouch);
 /* at_replica_members_changed: what waits for members looks again. */
 void at_replica_members_changed(struct at_replica *r);
+/* at_replica_fence_settle: a removal that is coordinated here ends when it is complete, by whoever
+ * wrote it. */
+void at_replica_fence_settle(struct at_replica *r);
 /* at_replica_join_settle: joined when all have acknowledged. */
 void at_replica_join_settle(struct at_replica *r);
 /* at_replica_leave_settle: REMOVED when all others know; the new instance id when all have it. */

@@ -218,8 +218,7 @@ bool model_fence(struct model *m, uint32_t coordinator, uint32_t of)
     struct at_fence_answer answer;
     uint32_t count = 0;
 
-    if (m->nodes[of].replica == NULL ||
-        !at_replica_fencing(c->replica, &fence, missing, &count))
+    if (m->nodes[of].replica == NULL || !at_replica_fencing(c->replica, &fence, missing, &count))
         return false;
     model_copy_drop(m, of);
     if (at_replica_on_fence(m->nodes[of].replica, &fence, &answer) != AT_OK)
