@@ -180,6 +180,10 @@ static void remove_file(struct at_aside *a)
 
 static void aside_free(struct at_aside *a)
 {
+    char dir[ENGINE_PATH_BYTES_MAX];
+
+    if (dir_path(a->engine, dir))
+        (void)rmdir(dir); /* it is empty; made again for the next one */
     rocksdb_sstfilewriter_destroy(a->writer);
     rocksdb_envoptions_destroy(a->env);
     rocksdb_ingestexternalfileoptions_destroy(a->ingest);
