@@ -214,10 +214,42 @@ static void wait_spread(void *ctx, struct at_spread_wait *wait)
     at_peering_wait_spread(atomic_load(&glue->peering), wait);
 }
 
+static void leave(void *ctx, struct at_leave *leave)
+{
+    struct at_glue *glue = ctx;
+    at_peering_leave(atomic_load(&glue->peering), leave);
+}
+
+static void remove_members(void *ctx, struct at_remove *remove)
+{
+    struct at_glue *glue = ctx;
+    at_peering_remove(atomic_load(&glue->peering), remove);
+}
+
+static uint32_t progress(void *ctx, struct at_member_progress *ret_members, uint32_t count_max)
+{
+    struct at_glue *glue = ctx;
+    return at_peering_progress(atomic_load(&glue->peering), ret_members, count_max);
+}
+
+static uint32_t
+copy_progress(void *ctx, struct at_copy_table_progress *ret_tables, uint32_t count_max)
+{
+    struct at_glue *glue = ctx;
+    return at_store_copy_progress(glue->store, ret_tables, count_max);
+}
+
 struct at_service_port at_glue_service_port(struct at_glue *glue)
 {
-    return (struct at_service_port){
-        .ctx = glue, .survey = survey, .wait_spread = wait_spread, .links = links, .lag = lag};
+    return (struct at_service_port){.ctx = glue,
+                                    .survey = survey,
+                                    .wait_spread = wait_spread,
+                                    .links = links,
+                                    .lag = lag,
+                                    .leave = leave,
+                                    .remove = remove_members,
+                                    .progress = progress,
+                                    .copy_progress = copy_progress};
 }
 
 static uint32_t links(void *ctx, struct at_link_status *ret_links, uint32_t count_max)
