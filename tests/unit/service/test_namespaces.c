@@ -65,6 +65,7 @@ static void instances_are_in_use_while_something_of_them_is_there(void **state)
     put(r, AT_CATALOG_PROFILE, P1 "/appProfiles/a", 1);
     put(r, AT_CATALOG_INSTANCE, P3, 1);
     put(r, AT_CATALOG_TABLE, P3 "/tables/t", 1);
+    put(r, AT_CATALOG_PROFILE, P2 "/appProfiles/a", 1);
     struct at_namespaces used = at_namespaces_used(r->catalog, &r->arena);
     assert_int_equal(used.count, 3);
     assert_true(at_slice_eq_cstr(used.names[0], P1));
@@ -72,6 +73,7 @@ static void instances_are_in_use_while_something_of_them_is_there(void **state)
     assert_true(at_slice_eq_cstr(used.names[2], P3));
     put(r, AT_CATALOG_TABLE, P2 "/tables/t", 2);
     put(r, AT_CATALOG_TABLE, P2 "/tables/u", 2);
+    put(r, AT_CATALOG_PROFILE, P2 "/appProfiles/a", 2);
     used = at_namespaces_used(r->catalog, &r->arena);
     assert_int_equal(used.count, 2);
     assert_true(at_slice_eq_cstr(used.names[1], P3));

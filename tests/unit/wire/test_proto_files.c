@@ -41,6 +41,7 @@ static const struct symbol_case SYMBOLS[] = {
     {"grpc.reflection.v1.ServerReflection", "grpc/reflection/v1/reflection.proto", false},
     {"grpc.reflection.v1alpha.ErrorResponse", "grpc/reflection/v1alpha/reflection.proto", true},
     {"google.bigtable.v2", NULL, false},
+    {"google.bigtable.v2xRow", NULL, false},
     {"google.bigtable.v2.", NULL, false},
     {"google.bigtable.v2.Bigtabl", NULL, false},
     {"google.bigtable.v2.Bigtable.", NULL, false},
@@ -107,10 +108,26 @@ static void a_damaged_set_has_nothing_in_it(void **state)
     assert_int_equal(at_proto_file_defining(set, AT_LIT("a")).len, 0);
 }
 
+static void what_has_no_name_is_not_found_by_none(void **state)
+{
+    /* A file "a" with a message that has no name, and a nested one in it likewise. */
+    static const char NAMELESS[] = "\x0a\x07"
+                                   "\x0a\x01"
+                                   "a"
+                                   "\x22\x02"
+                                   "\x1a"; /* of the string's end: no bytes */
+    struct at_slice set = at_slice_make(NAMELESS, sizeof(NAMELESS));
+
+    (void)state;
+    assert_int_equal(at_proto_file_named(set, AT_LIT("a")).len, 7);
+    assert_int_equal(at_proto_file_defining(set, AT_LIT(".")).len, 0);
+    assert_int_equal(at_proto_file_defining(set, AT_LIT("")).len, 0);
+}
+
 int main(void)
 {
     enum { COUNT = sizeof(SYMBOLS) / sizeof(SYMBOLS[0]) };
-    struct CMUnitTest tests[COUNT + 3];
+    struct CMUnitTest tests[COUNT + 4];
 
     for (size_t i = 0; i < COUNT; i++)
         tests[i] = (struct CMUnitTest){.name = SYMBOLS[i].symbol,
@@ -120,5 +137,6 @@ int main(void)
     tests[COUNT + 1] =
         (struct CMUnitTest)cmocka_unit_test(a_file_comes_with_all_that_it_needs_and_each_once);
     tests[COUNT + 2] = (struct CMUnitTest)cmocka_unit_test(a_damaged_set_has_nothing_in_it);
-    return _cmocka_run_group_tests("proto_files", tests, COUNT + 3, NULL, NULL);
+    tests[COUNT + 3] = (struct CMUnitTest)cmocka_unit_test(what_has_no_name_is_not_found_by_none);
+    return _cmocka_run_group_tests("proto_files", tests, COUNT + 4, NULL, NULL);
 }
