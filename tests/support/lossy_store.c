@@ -83,6 +83,7 @@ static uint32_t list_logs(const struct lossy_store *l, struct lossy_log *ret_log
     uint32_t count = 0;
 
     AT_ASSERT(dir != NULL);
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     while ((entry = readdir(dir)) != NULL) {
         char path[PATH_BYTES];
         struct stat st;
