@@ -48,8 +48,15 @@ void at_replica_copy_state(const struct at_replica *r,
                            struct at_arena *arena,
                            struct at_copy_state *ret_state);
 
+/* at_replica_may_copy_from: `donor` is a member here, not fenced, and its process is not one whose
+ * replies are dropped (rule 12): FAILED_PRECONDITION. To be asked right before copy_begin: what it
+ * told may have been long on its way. */
+AT_MUST_USE enum at_code at_replica_may_copy_from(const struct at_replica *r,
+                                                  const struct at_copy_state *donor,
+                                                  struct at_error *reterr);
+
 /* at_replica_copy_begin: mode COPYING [sync]: no pulls are taken, no writes, no forgetting, no
- * donating. FAILED_PRECONDITION unless NEEDS_COPY or INIT, or the donor is no member here. */
+ * donating. FAILED_PRECONDITION unless NEEDS_COPY or INIT. */
 AT_MUST_USE enum at_code at_replica_copy_begin(struct at_replica *r, struct at_error *reterr);
 
 struct at_copy_rule {

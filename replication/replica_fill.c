@@ -80,6 +80,19 @@ void at_replica_copy_state(const struct at_replica *r,
     }
 }
 
+enum at_code at_replica_may_copy_from(const struct at_replica *r,
+                                      const struct at_copy_state *donor,
+                                      struct at_error *reterr)
+{
+    uint32_t at = at_replica_find_origin(r, donor->from);
+
+    if (at == AT_NO_ORIGIN || at == r->self_index || !at_replica_is_sound(r, at))
+        return at_fail(reterr, AT_FAILED_PRECONDITION, "the donor is no member");
+    if (donor->incarnation < r->origins[at].min_incarnation)
+        return at_fail(reterr, AT_FAILED_PRECONDITION, "an older process of the donor said this");
+    return AT_OK;
+}
+
 enum at_code at_replica_copy_begin(struct at_replica *r, struct at_error *reterr)
 {
     if (r->mode != AT_MODE_NEEDS_COPY && r->mode != AT_MODE_INIT)

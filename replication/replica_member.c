@@ -29,6 +29,8 @@ void at_replica_member_joined(struct at_replica *r,
         o->state = AT_ORIGIN_ACTIVE;
         if (member->info.len <= AT_MEMBER_INFO_BYTES_MAX)
             at_origin_set_info(o, member->info);
+        /* Wherever it is applied: who forgot it with a lost tail would close its epochs without
+         * asking the newcomer, which may hold what is lost. */
         r->need_sync = true;
     }
     o->dirty = true;

@@ -75,6 +75,23 @@ static void only_one_that_needs_a_copy_begins_one(void **state)
     assert_int_equal(model_replica(&m, A)->mode, AT_MODE_READY);
 }
 
+static void nothing_is_copied_from_one_that_is_no_member_or_an_older_process(void **state)
+{
+    struct at_copy_state donor = {.from = {A + 1}, .incarnation = 1};
+    (void)state;
+
+    struct at_replica *b = model_replica(&m, B);
+    assert_int_equal(at_replica_may_copy_from(b, &donor, NULL), AT_OK);
+    b->origins[at_replica_find_origin(b, donor.from)].min_incarnation = 2;
+    assert_int_equal(at_replica_may_copy_from(b, &donor, NULL), AT_FAILED_PRECONDITION);
+    donor.incarnation = 2;
+    assert_int_equal(at_replica_may_copy_from(b, &donor, NULL), AT_OK);
+    assert_int_equal(at_replica_fence_begin(b, &donor.from, 1, false, NULL), AT_OK);
+    assert_int_equal(at_replica_may_copy_from(b, &donor, NULL), AT_FAILED_PRECONDITION);
+    donor.from.v = 9;
+    assert_int_equal(at_replica_may_copy_from(b, &donor, NULL), AT_FAILED_PRECONDITION);
+}
+
 static void what_grew_has_its_base_at_its_new_position(void **state)
 {
     struct at_vector grown;
@@ -221,6 +238,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, three, done)
         TEST(only_one_that_has_what_lacks_and_knows_the_receiver_donates),
         TEST(only_one_that_needs_a_copy_begins_one),
+        TEST(nothing_is_copied_from_one_that_is_no_member_or_an_older_process),
         TEST(what_grew_has_its_base_at_its_new_position),
         TEST(the_horizon_stands_still_while_a_copy_runs),
         TEST(a_copy_brings_members_and_where_they_ended),
