@@ -140,15 +140,14 @@ void at_join_room_step(struct at_peering *p)
     }
     if (p->view.joined)
         room->missing_count = 0;
-    bool end = !filling && !room->told_end;
     for (uint32_t i = 0; i < p->peer_count; i++) {
         struct at_neighbor *peer = p->peers[i];
         if (peer->join_open || p->now_ns < peer->join_due_ns)
             continue;
-        if (filling || end || !peer->greeted || has_left(&p->view) || is_missing(room, peer->id))
+        if (filling || peer->told_filling || !peer->greeted || has_left(&p->view) ||
+            is_missing(room, peer->id))
             ask(peer);
     }
-    room->told_end = !filling;
     at_peering_wake_at(p, p->now_ns + LOOK_NS);
 }
 
@@ -207,6 +206,7 @@ static void ask(struct at_neighbor *peer)
     pthread_mutex_unlock(&p->status_lock);
     at_buf_clear(&p->out);
     peer->join_due_ns = p->now_ns + LOOK_NS;
+    peer->told_filling = is_filling(view);
     peer->join_ask.on_end = on_end;
     peer->join_open = at_join_encode(&join, &p->out) == AT_OK &&
                       at_peering_ask(peer, &peer->join_ask, QUESTION_TIMEOUT_MS);

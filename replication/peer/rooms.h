@@ -162,6 +162,7 @@ struct at_neighbor {
     bool join_open;
     bool fence_open;
     bool greeted;                  /* it knows our address */
+    bool told_filling;             /* the last that it was told is that this cluster is filled */
     uint64_t join_due_ns;          /* not before */
     atomic_uint_fast64_t heard_ns; /* of its last pull or reply */
     struct at_position acked;      /* our own entries that it is known to have applied */
@@ -204,7 +205,6 @@ struct at_join_room {
     uint32_t missing_count;
     bool out;
     uint64_t due_ns;
-    bool told_end;     /* that the filling is over */
     uint64_t ready_ns; /* since when the cluster is READY, and not caught up */
     struct at_room_call caught_up;
     bool caught_up_out;

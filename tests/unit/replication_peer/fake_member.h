@@ -13,15 +13,18 @@
 #include "wire/peer_socket.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #define FAKE_INSTANCE 77
 #define FAKE_MEMBERS 3
+#define FAKE_PARTS 5
+#define FAKE_PART_CHUNKS 4
 #define FAKE_RECORD_BYTES_MAX (16 * AT_MIB)
 #define FAKE_QUEUE_MAX 4096
 #define FAKE_KEYS_MAX 256
 
-enum fake_work_kind { FAKE_WRITE, FAKE_APPLY, FAKE_CALL, FAKE_STOP };
+enum fake_work_kind { FAKE_WRITE, FAKE_APPLY, FAKE_CALL, FAKE_ACT, FAKE_STOP };
 
 struct fake_work {
     enum fake_work_kind kind;
@@ -70,7 +73,15 @@ struct fake_member {
     uint32_t round_count;
     uint32_t call_count;
     uint32_t relayed_count; /* entries applied from another than their origin */
+    bool newcomer;
+    uint64_t join_hlc;
+    /* How this donor misbehaves; changed while nothing runs. */
+    atomic_uint lie; /* enum fake_lie */
+    atomic_uint chunks_read;
+    atomic_uint sinks_aborted;
 };
+
+enum fake_lie { FAKE_HONEST, FAKE_CHUNK_FAILS, FAKE_NO_END, FAKE_SAME_CURSOR };
 
 /* --- disk --- */
 
@@ -99,7 +110,7 @@ static void fake_disk_add(struct fake_disk *d,
         first, last_seq, at_slice_make(at_dup(bytes.data, bytes.len), bytes.len)};
 }
 
-static void fake_disk_copy(struct fake_disk *to, const struct fake_disk *from)
+__attribute__((unused)) static void fake_disk_copy(struct fake_disk *to, const struct fake_disk *from)
 {
     *to = *from;
     to->records = NULL;
@@ -183,6 +194,42 @@ static void fake_write(struct fake_member *m, struct at_record_builder *b, struc
     pthread_mutex_unlock(&m->lock);
 }
 
+static bool fake_push(struct fake_member *m, struct fake_work work);
+
+/* An entry that changes members, decided anew as a store does. */
+static void fake_act(struct fake_member *m, struct at_record_builder *b, struct at_act_write *act)
+{
+    struct at_removal removal = {0};
+    bool leave = act->act == AT_ACT_LEAVE;
+    bool still =
+        leave ? at_replica_leave_ready(m->replica) : at_replica_removal(m->replica, &removal);
+
+    act->code = still ? AT_OK : AT_FAILED_PRECONDITION;
+    if (!still)
+        return;
+    struct at_position last =
+        at_replica_append(m->replica, at_replica_issue(m->replica, 1, fake_wall_ns()));
+    uint64_t hlc = fake_wall_ns();
+    struct at_entry entry = {last.seq, hlc, 1, leave ? AT_LIT("LEAVE") : AT_LIT("REMOVE")};
+    at_record_begin(b, last.seq);
+    AT_ASSERT(at_record_add(b, &entry) == AT_OK);
+    pthread_mutex_lock(&m->lock);
+    fake_disk_add(&m->disk, last, last.seq, at_record_finish(b));
+    pthread_mutex_unlock(&m->lock);
+    fake_count(&m->disk, m->id, entry.payload);
+    if (leave)
+        at_replica_member_left(m->replica, last);
+    else
+        at_replica_members_removed(m->replica, &removal);
+}
+
+/* What an act means at a receiver: LEAVE only, which needs nothing of its payload. */
+static void fake_applied(struct fake_member *m, struct at_position p, struct at_slice payload)
+{
+    if (at_slice_eq(payload, AT_LIT("LEAVE")))
+        at_replica_member_left(m->replica, p);
+}
+
 static void fake_apply_run(struct fake_member *m,
                            struct at_record_builder *b,
                            struct at_apply *apply,
@@ -208,6 +255,7 @@ static void fake_apply_run(struct fake_member *m,
         AT_ASSERT(at_record_add(b, &entry) == AT_OK);
         at_replica_apply(m->replica, p, &entry);
         fake_count(&m->disk, p.origin, entry.payload);
+        fake_applied(m, p, entry.payload);
         apply->applied_count++;
         if (!at_member_eq(p.origin, apply->message.u.reply.from))
             m->relayed_count++;
@@ -272,6 +320,8 @@ static bool fake_round(struct fake_member *m, struct at_record_builder *b, struc
             fake_apply(m, b, work[i].item);
         else if (work[i].kind == FAKE_CALL)
             ((struct at_replica_call *)work[i].item)->run(work[i].item, m->replica);
+        else if (work[i].kind == FAKE_ACT)
+            fake_act(m, b, work[i].item);
         else
             go_on = false;
     }
@@ -283,6 +333,8 @@ static bool fake_round(struct fake_member *m, struct at_record_builder *b, struc
             at_peering_applied(work[i].item);
         else if (work[i].kind == FAKE_CALL)
             ((struct at_replica_call *)work[i].item)->done(work[i].item);
+        else if (work[i].kind == FAKE_ACT)
+            ((struct at_act_write *)work[i].item)->done(work[i].item);
     }
     return go_on;
 }
@@ -375,6 +427,237 @@ static bool fake_port_call(void *ctx, struct at_replica_call *call)
     return fake_push(ctx, (struct fake_work){.kind = FAKE_CALL, .item = call});
 }
 
+static bool fake_port_act(void *ctx, struct at_act_write *write)
+{
+    return fake_push(ctx, (struct fake_work){.kind = FAKE_ACT, .item = write});
+}
+
+/* --- copies: the state, and chunks whose bytes are checked --- */
+
+struct fake_sync {
+    struct at_replica_call call; /* first */
+    struct fake_member *m;
+    void (*run)(struct fake_sync *sync, struct at_replica *replica);
+    struct at_mailbox done;
+    void *item;
+    enum at_code code;
+};
+
+static void fake_sync_run(struct at_replica_call *call, struct at_replica *replica)
+{
+    ((struct fake_sync *)call)->run((struct fake_sync *)call, replica);
+}
+
+static void fake_sync_done(struct at_replica_call *call)
+{
+    at_mailbox_push(&((struct fake_sync *)call)->done, &call->mail, NULL);
+}
+
+/* Runs on the writer thread between commits, and waits. */
+static enum at_code fake_on_writer(struct fake_member *m,
+                                   void (*run)(struct fake_sync *sync, struct at_replica *replica),
+                                   void *item)
+{
+    struct fake_sync sync = {.m = m, .run = run, .item = item, .code = AT_UNAVAILABLE};
+
+    sync.call.run = fake_sync_run;
+    sync.call.done = fake_sync_done;
+    at_mailbox_init(&sync.done, 1);
+    if (fake_push(m, (struct fake_work){.kind = FAKE_CALL, .item = &sync.call}))
+        while (at_mailbox_wait(&sync.done, 1000) == NULL)
+            ;
+    at_mailbox_deinit(&sync.done);
+    return sync.code;
+}
+
+struct fake_copy {
+    struct fake_member *m;
+    struct at_arena arena;
+    struct at_copy_state state;
+    struct at_member_id receiver;
+    const struct at_vector *needs;
+    uint64_t entry_count[FAKE_MEMBERS + 1];
+    uint64_t sum[FAKE_MEMBERS + 1];
+    const struct at_copy_state *donor;
+    uint32_t chunks[FAKE_PARTS];
+};
+
+static void fake_source_run(struct fake_sync *sync, struct at_replica *replica)
+{
+    struct fake_copy *c = sync->item;
+
+    sync->code = at_replica_may_donate(replica, c->receiver, c->needs, NULL);
+    if (sync->code != AT_OK)
+        return;
+    at_replica_copy_state(replica, &c->arena, &c->state);
+    memcpy(c->entry_count, c->m->disk.entry_count, sizeof(c->entry_count));
+    memcpy(c->sum, c->m->disk.sum, sizeof(c->sum));
+}
+
+static void fake_source_close(void *source)
+{
+    struct fake_copy *c = source;
+
+    at_vector_deinit(&c->state.applied);
+    at_arena_deinit(&c->arena);
+    at_free(c);
+}
+
+static enum at_code fake_source_open(void *ctx,
+                                     struct at_member_id receiver,
+                                     const struct at_vector *needs,
+                                     void **ret_source,
+                                     const struct at_copy_state **ret_state,
+                                     uint32_t *ret_part_count,
+                                     uint64_t *ret_bytes,
+                                     struct at_error *reterr)
+{
+    struct fake_copy *c = AT_NEW(struct fake_copy);
+
+    c->m = ctx;
+    c->receiver = receiver;
+    c->needs = needs;
+    at_arena_init(&c->arena, AT_KIB);
+    enum at_code code = fake_on_writer(ctx, fake_source_run, c);
+    if (code != AT_OK) {
+        fake_source_close(c);
+        return at_fail(reterr, code, "not a donor now");
+    }
+    *ret_source = c;
+    *ret_state = &c->state;
+    *ret_part_count = FAKE_PARTS;
+    *ret_bytes = FAKE_PARTS * FAKE_PART_CHUNKS * 1000;
+    return AT_OK;
+}
+
+/* Part 0's first chunk carries the sums. */
+static enum at_code fake_source_read(void *source,
+                                     uint32_t part,
+                                     struct at_slice cursor,
+                                     size_t max_bytes,
+                                     struct at_buf *items,
+                                     struct at_buf *ret_cursor,
+                                     bool *ret_last,
+                                     struct at_error *reterr)
+{
+    struct fake_copy *c = source;
+    uint32_t count = atomic_fetch_add(&c->m->chunks_read, 1) + 1;
+    uint32_t lie = atomic_load(&c->m->lie);
+    char bytes[1000] = {(char)part};
+    char at = cursor.len == 0 ? 'a' : (char)(cursor.data[0] + 1);
+
+    assert_true(max_bytes >= sizeof(bytes));
+    if (lie == FAKE_CHUNK_FAILS && count > 6)
+        return at_fail(reterr, AT_DATA_LOSS, "bad disk");
+    if (part == 0 && cursor.len == 0) {
+        memcpy(bytes, c->entry_count, sizeof(c->entry_count));
+        memcpy(bytes + sizeof(c->entry_count), c->sum, sizeof(c->sum));
+    }
+    if (lie == FAKE_SAME_CURSOR && part == 2 && cursor.len > 0)
+        at = (char)cursor.data[0];
+    AT_TRY(at_buf_append(items, at_slice_make(bytes, sizeof(bytes))));
+    *ret_last = at == 'a' + FAKE_PART_CHUNKS - 1;
+    return at_buf_append(ret_cursor, at_slice_make(&at, 1));
+}
+
+static void fake_begin_run(struct fake_sync *sync, struct at_replica *replica)
+{
+    sync->code = at_replica_copy_begin(replica, NULL);
+}
+
+static enum at_code fake_sink_open(void *ctx,
+                                   const struct at_copy_state *donor,
+                                   uint32_t part_count,
+                                   void **ret_sink,
+                                   struct at_error *reterr)
+{
+    if (part_count != FAKE_PARTS)
+        return at_fail(reterr, AT_INVALID_ARGUMENT, "parts");
+    AT_TRY(fake_on_writer(ctx, fake_begin_run, NULL));
+    struct fake_copy *c = AT_NEW(struct fake_copy);
+    c->m = ctx;
+    c->donor = donor;
+    *ret_sink = c;
+    return AT_OK;
+}
+
+static enum at_code fake_sink_take(void *sink,
+                                   uint32_t part,
+                                   struct at_slice cursor,
+                                   bool last,
+                                   struct at_slice items,
+                                   struct at_error *reterr)
+{
+    struct fake_copy *c = sink;
+
+    if (part > 0 && c->chunks[0] < FAKE_PART_CHUNKS)
+        return at_fail(reterr, AT_INVALID_ARGUMENT, "part 0 comes first");
+    if (cursor.len != 1 || cursor.data[0] != 'a' + c->chunks[part] || items.len != 1000)
+        return at_fail(reterr, AT_INVALID_ARGUMENT, "out of order");
+    if (part == 0 && c->chunks[0] == 0) {
+        memcpy(c->entry_count, items.data, sizeof(c->entry_count));
+        memcpy(c->sum, items.data + sizeof(c->entry_count), sizeof(c->sum));
+    }
+    c->chunks[part]++;
+    return last == (c->chunks[part] == FAKE_PART_CHUNKS) ? AT_OK : AT_INVALID_ARGUMENT;
+}
+
+/* An origin's data is a prefix of its log: whoever has more has all of the other. */
+static void fake_end_run(struct fake_sync *sync, struct at_replica *replica)
+{
+    struct fake_copy *c = sync->item;
+    struct at_vector grown;
+
+    at_vector_init(&grown);
+    at_replica_copy_end(replica, c->donor, &grown);
+    for (uint32_t i = 0; i < grown.count; i++) {
+        uint32_t o = grown.items[i].origin.v;
+        c->m->disk.entry_count[o] = c->entry_count[o];
+        c->m->disk.sum[o] = c->sum[o];
+    }
+    at_vector_deinit(&grown);
+    sync->code = AT_OK;
+}
+
+static enum at_code fake_sink_finish(void *sink, struct at_error *reterr)
+{
+    struct fake_copy *c = sink;
+
+    for (int i = 0; i < FAKE_PARTS; i++)
+        if (c->chunks[i] != FAKE_PART_CHUNKS)
+            return at_fail(reterr, AT_FAILED_PRECONDITION, "a part is missing");
+    AT_TRY(fake_on_writer(c->m, fake_end_run, c));
+    at_free(c);
+    return AT_OK;
+}
+
+static void fake_drop_run(struct fake_sync *sync, struct at_replica *replica)
+{
+    at_replica_copy_drop(replica);
+    sync->code = AT_OK;
+}
+
+static void fake_sink_abort(void *sink)
+{
+    struct fake_copy *c = sink;
+
+    atomic_fetch_add(&c->m->sinks_aborted, 1);
+    (void)fake_on_writer(c->m, fake_drop_run, NULL);
+    at_free(c);
+}
+
+static struct at_copy_port fake_copy_port(struct fake_member *m)
+{
+    return (struct at_copy_port){.ctx = m,
+                                 .source_open = fake_source_open,
+                                 .source_read = fake_source_read,
+                                 .source_close = fake_source_close,
+                                 .sink_open = fake_sink_open,
+                                 .sink_take = fake_sink_take,
+                                 .sink_finish = fake_sink_finish,
+                                 .sink_abort = fake_sink_abort};
+}
+
 /* --- life --- */
 
 static void fake_info(struct at_buf *text, uint16_t port)
@@ -408,6 +691,8 @@ fake_start(struct fake_member *m, const uint16_t *ports, bool tail_may_be_lost, 
                                        .members = members,
                                        .infos = infos,
                                        .member_count = FAKE_MEMBERS,
+                                       .newcomer = m->newcomer,
+                                       .join_hlc = m->join_hlc,
                                        .max_skew_ns = 10 * AT_S_NS,
                                        .reserve_step_ns = AT_S_NS,
                                        .sync_commits = true};
@@ -437,7 +722,9 @@ fake_start(struct fake_member *m, const uint16_t *ports, bool tail_may_be_lost, 
                                                  .view = fake_port_view,
                                                  .read_log = fake_port_read_log,
                                                  .apply = fake_port_apply,
-                                                 .call = fake_port_call}};
+                                                 .call = fake_port_call,
+                                                 .act = fake_port_act,
+                                                 .copy = fake_copy_port(m)}};
     struct at_peering *started = NULL;
     assert_int_equal(pthread_create(&m->writer, NULL, fake_writer, m), 0);
     if (at_peering_start(&peering, &started, &error) != AT_OK)
