@@ -206,7 +206,9 @@ static void answer_ask(struct sim_world *w, const struct sim_letter *l, struct a
     at_buf_clear(&w->scratch);
     uint32_t first = at_get_be32(m->u.copy_ask.cursor.data);
     uint32_t at = first;
-    uint32_t left = 1 + (w->faithful ? 1000 : sim_below(w, CHUNK_RECORDS_MAX));
+    uint32_t left = w->chunk_max != 0 ? w->chunk_max
+                    : w->faithful     ? 1000
+                                      : 1 + sim_below(w, CHUNK_RECORDS_MAX);
     for (; offer != NULL && at < offer->records.count && left > 0; at++) {
         const struct sim_record *r = offer->records.items[at];
         uint8_t head[4] = {(uint8_t)(r->key_len >> 8), (uint8_t)r->key_len,

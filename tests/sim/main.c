@@ -209,6 +209,7 @@ static void explain(uint64_t seed, enum sim_mix mix, const struct options *o)
     struct sim_world *w = AT_NEW(struct sim_world);
 
     (void)printf("replay: sim --seed %" PRIu64 " --mix %s --trace\n", seed, sim_mix_name(mix));
+    (void)fflush(stdout);
     if (o->shrink) {
         sim_schedule_make(s, seed, mix);
         if (sim_shrink(s, 60)) {

@@ -66,9 +66,11 @@ struct sim_letter *sim_answer(struct sim_world *w, const struct sim_letter *ques
 static bool delay(struct sim_world *w, struct sim_letter *l)
 {
     l->due_ns = w->now_ns;
+    if (!sim_linked(w, l->from, l->to))
+        return false;
     if (w->faithful)
         return true;
-    if (!sim_linked(w, l->from, l->to) || sim_below(w, 100) < w->loss_percent)
+    if (sim_below(w, 100) < w->loss_percent)
         return false;
     uint32_t dice = sim_below(w, 64);
     uint32_t most_ms = dice == 0 ? 2500 : dice < 8 ? 500 : 10;
@@ -92,6 +94,8 @@ void sim_drop_flights(struct sim_world *w)
 
 void sim_deliver_due(struct sim_world *w)
 {
+    uint32_t delivered = 0;
+
     for (uint32_t i = 0; i < w->flight_count && !w->failed;) {
         struct sim_letter l = w->flights[i];
         if (l.due_ns > w->now_ns) {
@@ -109,6 +113,8 @@ void sim_deliver_due(struct sim_world *w)
         w->stats.events++;
         arrive(w, &l);
         sim_letter_deinit(&l);
+        if (w->deliver_max != 0 && ++delivered == w->deliver_max)
+            return;
         if (w->faithful)
             i = 0;
     }
@@ -278,8 +284,9 @@ static void answer_pull(struct sim_world *w, const struct sim_letter *l, struct 
     uint32_t max = !w->faithful          ? cuts[sim_below(w, 5)]
                    : w->entries_max != 0 ? w->entries_max
                                          : 1000;
+    uint32_t after = w->start_after != 0 ? w->start_after : sim_below(w, SIM_NODES_MAX);
     go_on(&n->sent[l->from], pull);
-    at_donation_plan(&n->view, pull, (struct at_member_id){sim_below(w, SIM_NODES_MAX)}, plan);
+    at_donation_plan(&n->view, pull, (struct at_member_id){after}, plan);
     add_runs(w, l->to, plan, max, parts);
     note_sent(&n->sent[l->from], pull, parts);
     for (uint32_t e = 0; e < SIM_EPOCHS_MAX; e++)

@@ -56,7 +56,6 @@ void sim_node_stop(struct sim_world *w, uint32_t node, enum sim_node_state state
         n->sent[p].request = 0;
         n->asked[p] = 0;
     }
-    n->horizon_before = 0;
 }
 
 void sim_node_crash(struct sim_world *w, uint32_t node, bool lose)
@@ -73,6 +72,8 @@ void sim_node_crash(struct sim_world *w, uint32_t node, bool lose)
         w->stats.losses++;
     }
     n->tail_lost = n->tail_lost || lose;
+    if (lose)
+        n->horizon_before = 0; /* lost with the rest */
     sim_engine_crash(&n->engine, keep);
     load_book(w, node);
     note_losses(w, node);

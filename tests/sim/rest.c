@@ -56,6 +56,8 @@ static void heal(struct sim_world *w)
 {
     w->faithful = true;
     w->entries_max = 0;
+    w->start_after = 0;
+    w->chunk_max = 0;
     sim_let_go(w);
     memset(w->cut, 0, sizeof(w->cut));
     memset(w->clogged_ns, 0, sizeof(w->clogged_ns));

@@ -132,6 +132,7 @@ static void lose(uint32_t node)
     struct sim_engine *e = &w->nodes[node].engine;
 
     e->mark_count = 0; /* back to the last sync */
+    w->nodes[node].horizon_before = 0;
     sim_node_crash(w, node, false);
     sim_node_start(w, node, true);
     good();
@@ -164,6 +165,29 @@ static void copy(uint32_t node)
         sim_deliver_due(w);
     }
     assert_int_equal(w->nodes[node].view.mode, AT_MODE_READY);
+    good();
+}
+
+static void deliver_one(void)
+{
+    w->deliver_max = 1;
+    sim_deliver_due(w);
+    w->deliver_max = 0;
+}
+
+/* Until the first record of many has come, and the next is asked for. */
+static void begin_copy(uint32_t node)
+{
+    w->chunk_max = 1;
+    for (int i = 0; i < 12 && w->nodes[node].view.mode != AT_MODE_COPYING; i++) {
+        sim_copy_step(w, node);
+        deliver_one(); /* open */
+        deliver_one(); /* opened */
+    }
+    deliver_one(); /* ask */
+    deliver_one(); /* chunk */
+    assert_int_equal(w->nodes[node].view.mode, AT_MODE_COPYING);
+    assert_true(w->nodes[node].copy.next > 0);
     good();
 }
 
@@ -277,23 +301,29 @@ static void H06_a_number_has_one_meaning_after_a_lost_tail(void **state)
 static void H07_an_epoch_that_left_the_vectors_is_not_let_in_again(void **state)
 {
     (void)state;
-    begin(2, NONE);
-    set(A, 0, 1);
-    pull(B, A);
-    pull(A, B);
-    w->hold_answers = true;
-    pull(B, A); /* and a late reply with nothing new */
-    w->hold_answers = false;
+    begin(3, NONE);
     restart(A, true);
     close_epochs(A);
-    for (int i = 0; i < 4; i++) {
-        exchange(2);
-        sim_trim(w, A);
-    }
-    forget(A);
-    sim_let_go(w);
-    pull(A, B);
+    set(A, 0, 1); /* the first entry of epoch 2 */
     pull(B, A);
+    w->hold_answers = true;
+    pull(C, B); /* B's answer, with A's entry, comes late */
+    w->hold_answers = false;
+    pull(C, A);
+    restart(A, true);
+    close_epochs(A);
+    for (uint32_t k = 0; k < 4; k++) {
+        for (uint32_t i = 0; i < 3; i++) {
+            sync(i);
+            sim_trim(w, i);
+        }
+        exchange(3);
+    }
+    assert_int_equal(at_positions_facts_first_open(&w->nodes[C].view.facts, sim_id(A)), 3);
+    forget(C);
+    sim_let_go(w);
+    good();
+    pull(A, B);
     end();
 }
 
@@ -418,14 +448,12 @@ static void H13_a_donor_lost_half_way_leaves_the_receiver_as_it_was(void **state
     pull(C, A);
     pull(C, B);
     assert_int_equal(w->nodes[C].view.mode, AT_MODE_NEEDS_COPY);
-    w->hold_answers = true;
-    for (int i = 0; i < 8; i++) {
-        sim_copy_step(w, C);
-        sim_deliver_due(w);
-    }
-    sim_let_go(w);
-    w->faithful = true;
+    w->cut[C] = 1u << B;
+    begin_copy(C);
+    w->cut[C] = 0;
+    assert_int_equal(w->nodes[C].copy.donor, A);
     die(A);
+    sim_deliver_due(w);
     sim_copy_step(w, C);
     if (w->nodes[C].view.mode != AT_MODE_READY)
         copy(C);
@@ -445,16 +473,14 @@ static void H14_a_copy_goes_on_within_one_snapshot_only(void **state)
     pull(C, B);
     pull(C, A);
     assert_int_equal(w->nodes[C].view.mode, AT_MODE_NEEDS_COPY);
-    w->hold_answers = true;
-    sim_copy_step(w, C);
-    sim_deliver_due(w);
+    w->cut[C] = 1u << A;
+    begin_copy(C);
+    sim_drop_flights(w);
     restart(B, false);
-    restart(A, false);
+    w->cut[C] = 0;
     add(A, 0, 2);
     pull(B, A);
-    sim_let_go(w);
-    if (w->nodes[C].view.mode == AT_MODE_COPYING)
-        sim_copy_step(w, C);
+    sim_copy_step(w, C); /* asks for the next record of a snapshot that is gone */
     sim_deliver_due(w);
     if (w->nodes[C].view.mode != AT_MODE_READY)
         copy(C);
@@ -509,20 +535,21 @@ static void H17_nothing_is_pulled_while_a_copy_runs(void **state)
     pull(B, A);
     pull(B, A);
     cap(B, A, 1);
-    pull(C, B);
+    w->hold_answers = true;
+    sim_ask_pull(w, C, A); /* an answer that comes in the middle of the copy */
+    sim_deliver_due(w);
+    w->hold_answers = false;
     exchange(2);
     forget(B);
     w->cut[C] = 1u << A; /* it can't know that A would serve it */
-    w->hold_answers = true;
-    sim_ask_pull(w, C, A); /* an answer that comes in the middle */
-    sim_deliver_due(w);
-    w->hold_answers = false;
-    for (int i = 0; i < 6 && w->nodes[C].view.mode != AT_MODE_COPYING; i++) {
-        sim_copy_step(w, C);
-        if (w->flight_count > 1)
-            sim_deliver_due(w);
-    }
+    w->cut[A] = 1u << C;
+    pull(C, B);
+    assert_int_equal(w->nodes[C].view.mode, AT_MODE_NEEDS_COPY);
+    begin_copy(C);
     sim_let_go(w);
+    if (w->nodes[C].view.mode != AT_MODE_READY)
+        copy(C);
+    memset(w->cut, 0, sizeof(w->cut));
     pull(C, A);
     end();
 }
@@ -558,9 +585,15 @@ static void H20_a_removed_member_holds_the_horizon_until_its_end_is_here(void **
     pull(B, C);
     die(C);
     remove_now(A, 1u << C);
-    sim_idle(w, B);
+    pull(B, A);
+    set(B, 2, 2);
     sim_idle(w, D);
-    pull_some(A, D, 1);
+    pull(A, D);
+    w->start_after = A + 1; /* B's own entry, and not C's */
+    pull_some(A, B, 1);
+    w->start_after = 0;
+    assert_int_equal(has(A, C, 1), 0);
+    sim_idle(w, A);
     forget(A);
     pull(A, B);
     end();
@@ -675,6 +708,12 @@ static void H28_a_newcomer_writes_when_all_know_it(void **state)
     w->cut[C] = 1u << B;
     w->cut[B] = 1u << C;
     copy(C);
+    pull(C, A);
+    for (int i = 0; i < 4; i++) {
+        sim_member_step(w, C);
+        sim_deliver_due(w);
+    }
+    assert_true(w->nodes[C].view.caught_up);
     assert_false(sim_write(w, C, &op, false));
     end();
 }
@@ -745,10 +784,10 @@ static void H33_data_that_overtakes_its_schema_is_kept(void **state)
     assert_true(sim_create_table(w, A, 1, sum));
     pull(B, A);
     assert_true(sim_write(w, B, &op, false));
-    w->entries_max = 1;
-    while (has(C, B, 1) == 0)
-        pull(C, B);
-    w->entries_max = 0;
+    w->start_after = A + 1; /* B's entry, and not yet the table of A */
+    pull_some(C, B, 1);
+    w->start_after = 0;
+    assert_int_equal(has(C, B, 1), 1);
     pull(C, A);
     struct sim_row_state row;
     sim_rows_read(w, C, 1, 0, &row);

@@ -155,6 +155,9 @@ struct sim_world {
     uint32_t removed_by_force; /* bits: dead, or somebody began to remove it */
     uint64_t grain_ns;         /* of all wall clocks: coarse ones make equal stamps */
     uint32_t entries_max;      /* of a reply in a faithful network; 0: all */
+    uint32_t start_after;      /* of replies then: the member id to begin behind; 0: any */
+    uint32_t deliver_max;      /* letters of one sim_deliver_due; 0: all */
+    uint32_t chunk_max;        /* records of a chunk then; 0: all */
     bool hold_answers;         /* they stay on their way, see sim_let_go */
     bool faithful;             /* network without faults: at rest, and in directed schedules */
     struct sim_stats stats;
