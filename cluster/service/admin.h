@@ -202,6 +202,7 @@ void at_on_get_instance(struct at_grpc_call *call, void *ctx);
 void at_on_list_instances(struct at_grpc_call *call, void *ctx);
 void at_on_get_cluster(struct at_grpc_call *call, void *ctx);
 void at_on_list_clusters(struct at_grpc_call *call, void *ctx);
+void at_on_list_hot_tablets(struct at_grpc_call *call, void *ctx);
 
 /* at_unimplemented_admin_methods: the other RPCs of both admin services and of Operations. */
 size_t at_unimplemented_admin_methods(struct at_service *service,

@@ -65,6 +65,7 @@ decode(struct check_and_mutate *m, const check_request *in, struct at_error *ret
     w->row = at_proto_bytes(in->row_key);
     w->arena = at_grpc_call_arena(m->call);
     AT_TRY(at_row_key_check(w->row, reterr));
+    at_data_heat(m->service, w->table, w->row);
     if (in->n_true_mutations == 0 && in->n_false_mutations == 0)
         return at_fail(reterr, AT_INVALID_ARGUMENT, "No mutations provided");
     AT_TRY(decode_branch(m, in->true_mutations, in->n_true_mutations, &w->if_true, reterr));

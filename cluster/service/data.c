@@ -67,6 +67,12 @@ enum at_code at_data_target_check(struct at_service *service,
                                     at_slice_cstr(aim->app_profile_id), aim->use, reterr);
 }
 
+void at_data_heat(struct at_service *service, struct at_slice table, struct at_slice row)
+{
+    if (at_heat_due(service->state->heat))
+        at_heat_note(service->state->heat, table, row, at_clock_wall_ns(&service->clock));
+}
+
 int64_t at_data_granularity(struct at_service *service, struct at_slice table_id)
 {
     struct at_schema *schema = at_store_schema(service->store);

@@ -28,6 +28,9 @@ AT_MUST_USE enum at_code at_data_target_check(struct at_service *service,
                                               struct at_data_target *ret_target,
                                               struct at_error *reterr);
 
+/* at_data_heat notes that a request goes to this row, for ListHotTablets. Cheap. */
+void at_data_heat(struct at_service *service, struct at_slice table, struct at_slice row);
+
 /* at_data_granularity: of the table's timestamps, in microseconds; the usual one for a table that
  * does not exist. */
 int64_t at_data_granularity(struct at_service *service, struct at_slice table);

@@ -30,6 +30,7 @@ static enum at_code decode(struct mutate_row *m,
     AT_TRY(at_data_target_check(m->service, &aim, &target, reterr));
     m->row.row = at_proto_bytes(in->row_key);
     AT_TRY(at_row_key_check(m->row.row, reterr));
+    at_data_heat(m->service, target.table, m->row.row);
     AT_TRY(at_mutation_decode_list(in->mutations, in->n_mutations,
                                    at_data_granularity(m->service, target.table),
                                    at_grpc_call_arena(m->call), &list, reterr));

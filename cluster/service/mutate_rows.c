@@ -96,6 +96,8 @@ static enum at_code decode(struct mutate_rows *m,
     m->write.table = target.table;
     m->write.full_name = target.full_name;
     m->write.server_micros = at_data_server_micros(m->call);
+    for (size_t i = 0; i < in->n_entries; i++)
+        at_data_heat(m->service, target.table, at_proto_bytes(in->entries[i]->row_key));
     return decode_entries(m, in, reterr);
 }
 

@@ -26,6 +26,7 @@ static const struct at_admin_method METHODS[] = {
     {PATH("PartialUpdateInstance"), at_on_partial_update_instance},
     {PATH("UpdateCluster"), at_on_update_cluster},
     {PATH("PartialUpdateCluster"), at_on_partial_update_cluster},
+    {PATH("ListHotTablets"), at_on_list_hot_tablets},
     {PATH("GetIamPolicy"), at_on_get_iam_policy},
     {PATH("SetIamPolicy"), at_on_set_iam_policy},
     {PATH("TestIamPermissions"), at_on_test_iam_permissions},

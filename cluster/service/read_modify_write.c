@@ -80,6 +80,7 @@ decode(struct read_modify_write *m, const modify_request *in, struct at_error *r
     w->row = at_proto_bytes(in->row_key);
     w->arena = at_grpc_call_arena(m->call);
     AT_TRY(at_row_key_check(w->row, reterr));
+    at_data_heat(m->service, w->table, w->row);
     return decode_rules(m, in, reterr);
 }
 

@@ -24,6 +24,7 @@
  *
  * A call cancelled in POSTED ends when its task runs, in WAITING at once. */
 
+#define HEAT_RANGES_MAX 1000 /* of a request, that are counted as requests */
 #define STEP_BYTES (256 * AT_KIB)
 #define STEP_BYTES_MIN (8 * AT_KIB)
 #define STEP_SHARE_DIVISOR 32 /* of what may wait of all answers: 8 MiB in a turn */
@@ -118,6 +119,8 @@ static enum at_code open_read(struct read_rows *r, const read_request *in, struc
     AT_TRY(at_data_target_check(r->service, &aim, &target, reterr));
     AT_TRY(check_options(r, in, reterr));
     AT_TRY(at_row_set_decode(in->rows, at_grpc_call_arena(r->call), &r->rows, reterr));
+    for (uint32_t i = 0; i < r->rows.count && i < HEAT_RANGES_MAX; i++)
+        at_data_heat(r->service, target.table, r->rows.ranges[i].start);
     AT_TRY(decode_filter(r, in, reterr));
     if (r->filter)
         AT_TRY(check_families(r, &target, reterr));

@@ -11,6 +11,7 @@ struct at_service_state *at_service_state_new(void)
 
     at_profile_cache_init(&state->profiles);
     at_drop_set_init(&state->drops);
+    state->heat = at_heat_new();
     int rc = pthread_mutex_init(&state->lock, NULL);
     AT_ASSERT(rc == 0);
     return state;
@@ -28,6 +29,7 @@ void at_service_state_free(struct at_service_state **state_ptr)
     }
     at_profile_cache_deinit(&state->profiles);
     at_drop_set_deinit(&state->drops);
+    at_heat_free(&state->heat);
     pthread_mutex_destroy(&state->lock);
     at_free(state);
 }

@@ -4,6 +4,7 @@
 #define ATOLL_CLUSTER_SERVICE_STATE_H
 
 #include "cluster/service/drop_set.h"
+#include "cluster/service/heat.h"
 #include "cluster/service/lane.h"
 #include "cluster/service/profile_cache.h"
 #include "wire/grpc_health.h"
@@ -14,6 +15,7 @@
 struct at_service_state {
     struct at_profile_cache profiles;
     struct at_drop_set drops;
+    struct at_heat *heat;
     struct at_grpc_health health;
     struct at_grpc_reflection reflection;
     pthread_mutex_t lock; /* making a lane */

@@ -9,7 +9,6 @@
 static const char *const PATHS[] = {
     INSTANCE("CreateCluster"),
     INSTANCE("DeleteCluster"),
-    INSTANCE("ListHotTablets"),
     INSTANCE("CreateLogicalView"),
     INSTANCE("GetLogicalView"),
     INSTANCE("ListLogicalViews"),

@@ -316,6 +316,7 @@ static const struct afx_rpc afx_rpcs[] = {
     {"GetIamPolicy", AFX_TABLE, &google__iam__v1__policy__descriptor},
     {"SetIamPolicy", AFX_TABLE, &google__iam__v1__policy__descriptor},
     {"TestIamPermissions", AFX_TABLE, &google__iam__v1__test_iam_permissions_response__descriptor},
+    {"ListHotTablets", AFX_ADMIN, NULL},
     {"Members", AFX_CLUSTER, &atoll__v1__members_response__descriptor},
     {"AddCluster", AFX_CLUSTER, &atoll__v1__add_cluster_response__descriptor},
     {"Leave", AFX_CLUSTER, &atoll__v1__leave_response__descriptor},
