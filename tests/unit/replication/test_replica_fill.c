@@ -133,6 +133,22 @@ static void the_horizon_stands_still_while_a_copy_runs(void **state)
     assert_true(model_horizon(&m, B) >= rule.t);
 }
 
+static void a_copy_does_not_lower_the_horizon(void **state)
+{
+    struct at_vector grown;
+    (void)state;
+
+    need_a_copy_at_b();
+    assert_true(model_copy_begin(&m, B, A));
+    struct at_replica *b = model_replica(&m, B);
+    b->horizon = 1000;
+    m.nodes[B].copy.horizon = 5;
+    at_vector_init(&grown);
+    at_replica_copy_end(b, &m.nodes[B].copy, &grown);
+    assert_int_equal(b->horizon, 1000);
+    at_vector_deinit(&grown);
+}
+
 static void a_copy_brings_members_and_where_they_ended(void **state)
 {
     (void)state;
@@ -241,6 +257,7 @@ int main(void)
         TEST(nothing_is_copied_from_one_that_is_no_member_or_an_older_process),
         TEST(what_grew_has_its_base_at_its_new_position),
         TEST(the_horizon_stands_still_while_a_copy_runs),
+        TEST(a_copy_does_not_lower_the_horizon),
         TEST(a_copy_brings_members_and_where_they_ended),
         TEST(a_newcomer_is_told_what_is_known_of_its_registration),
         TEST(the_view_keeps_where_members_are),
