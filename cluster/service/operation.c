@@ -176,7 +176,7 @@ static enum at_code list_in(struct at_service *service,
                             struct at_error *reterr)
 {
     struct at_admin_page page;
-    struct at_slice prefix;
+    struct at_slice prefix = {0};
     uint32_t count = at_catalog_named_count(catalog, AT_CATALOG_OPERATION);
 
     AT_TRY(list_prefix(in->name, &prefix, reterr));
