@@ -200,6 +200,7 @@ static enum at_code check_numbers(const struct checking *c)
         {"block_cache_mib", c->raw->storage.block_cache_mib, 8, 1 << 20},
         {"memtable_mib", c->raw->storage.memtable_mib, 1, 4096},
         {"log_cap_mib", c->raw->storage.log_cap_mib, 16, 1 << 20},
+        {"copy_mib_per_s", c->raw->storage.copy_mib_per_s, 1, 1 << 20},
         {"heartbeat_ms", c->raw->routing.heartbeat_ms, 10, 10000},
         {"return_lag_ms_max", c->raw->routing.return_lag_ms_max, 1, 3600000},
         {"max_skew_ms", c->raw->clock.max_skew_ms, 100, 3600000},

@@ -67,6 +67,7 @@ struct at_instance_config {
     uint32_t block_cache_mib;      /* default 256 */
     uint32_t memtable_mib;         /* default 16 */
     uint32_t log_cap_mib;          /* default 4096 */
+    uint32_t copy_mib_per_s;       /* what it gives to a cluster that is filled; default 64 */
     uint32_t max_skew_ms;          /* default 10000 */
     uint32_t gc_max_delay_s;       /* how long garbage may stay; default 3600 */
     bool gc_strict;                /* visibility: strict, or lazy (default) */

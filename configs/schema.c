@@ -72,6 +72,7 @@ static const cyaml_schema_field_t STORAGE_FIELDS[] = {
     NUMBER("block_cache_mib", raw_storage, block_cache_mib),
     NUMBER("memtable_mib", raw_storage, memtable_mib),
     NUMBER("log_cap_mib", raw_storage, log_cap_mib),
+    NUMBER("copy_mib_per_s", raw_storage, copy_mib_per_s),
     CYAML_FIELD_END,
 };
 

@@ -46,6 +46,7 @@ struct raw_storage {
     uint32_t block_cache_mib;
     uint32_t memtable_mib;
     uint32_t log_cap_mib;
+    uint32_t copy_mib_per_s;
 };
 
 struct raw_routing {

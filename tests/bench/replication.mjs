@@ -214,7 +214,7 @@ async function gone() {
   const minutes = Number(process.env.MINUTES ?? 10);
   const rate = Number(process.env.RATE ?? 5000);
   const capMiB = 64;
-  const instance = await begin(3, `replication:\n  log_cap_mib: ${capMiB}\n`);
+  const instance = await begin(3, `storage:\n  log_cap_mib: ${capMiB}\n`);
   try {
     const raws = routed(instance, 4);
     const admin = instance.raw('multi');
