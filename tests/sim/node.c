@@ -63,8 +63,10 @@ void sim_node_crash(struct sim_world *w, uint32_t node, bool lose)
     struct sim_node *n = &w->nodes[node];
     uint32_t keep = n->engine.mark_count;
 
-    if (n->round_open)
+    if (n->round_open) { /* nobody has seen it, and nobody was told that it is done */
         sim_oracle_retract(&w->oracle, node, n->replica->epoch);
+        n->stamp_max = n->stamp_shown;
+    }
     sim_node_stop(w, node, SIM_DOWN);
     w->stats.crashes++;
     if (lose && keep > 0) {
@@ -144,6 +146,7 @@ bool sim_write(struct sim_world *w, uint32_t node, struct sim_op *op, bool leave
         return false;
     }
     w->stats.writes++;
+    n->stamp_shown = n->stamp_max;
     sim_append(w, node, op, NULL);
     if (leave_open)
         n->round_open = true;

@@ -79,6 +79,7 @@ struct sim_node {
     uint64_t boot; /* unique per process */
     uint64_t first_request;
     uint64_t stamp_max;   /* issued ever, lost ones too */
+    uint64_t stamp_shown; /* before the round that is open */
     uint64_t promise_max; /* shown ever */
     uint32_t dirty_rows;  /* bits table * SIM_ROWS + row: changed since they were checked */
     struct sim_offer offers[SIM_OFFERS_MAX];
