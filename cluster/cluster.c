@@ -96,6 +96,7 @@ static enum at_code run(struct process *p, struct at_error *reterr)
         return at_fail(reterr, AT_FAILED_PRECONDITION,
                        "the instance file is not resolved; it is what `atoll up` writes");
     AT_TRY(open_store(p, reterr));
+    p->glue.copy_mib_per_s = p->options->instance->copy_mib_per_s;
     AT_TRY(at_glue_start(&p->glue, p->self, p->clock, reterr));
     AT_TRY(open_service(p, reterr));
     await_clock(p);

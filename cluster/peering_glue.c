@@ -59,7 +59,7 @@ enum at_code at_glue_start(struct at_glue *glue,
         .listen_host = self->host,
         .listen_port = self->peer_port,
         .wait_ms = PULL_WAIT_MS,
-        .copy_mib_per_s = instance->copy_mib_per_s,
+        .copy_mib_per_s = glue->copy_mib_per_s,
         .port = peering_port(glue->store),
     };
     struct at_peering *peering;

@@ -13,6 +13,7 @@
 struct at_glue {
     struct at_store *store;
     _Atomic(struct at_peering *) peering; /* NULL until started and after it was stopped */
+    uint32_t copy_mib_per_s;              /* what it gives as a donor; 0: peering's default */
 };
 
 /* For at_store_config: on_commit and its ctx (the glue), on_applied. Writer thread. */
@@ -26,7 +27,8 @@ AT_MUST_USE enum at_code at_glue_member_infos(const struct at_instance_config *i
                                               struct at_slice *ret_infos,
                                               struct at_error *reterr);
 
-/* at_glue_start starts the peering of cluster `self` over glue->store. */
+/* at_glue_start starts the peering of cluster `self` over glue->store; the caller has set that and
+ * copy_mib_per_s. */
 AT_MUST_USE enum at_code at_glue_start(struct at_glue *glue,
                                        const struct at_cluster_config *self,
                                        struct at_clock clock,
