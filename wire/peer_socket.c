@@ -34,8 +34,8 @@
  * Messages are not copied on their way in: a body is lent out as it lies in the nng message, which
  * is freed when the request or question is given back. */
 
-enum { SEND_MS_MAX = 5000 };      /* an answer that waits longer for its connection is given up */
-enum { HEADER_BYTES_MAX = 64 };   /* nng's own, of a question */
+enum { SEND_MS_MAX = 5000 };       /* an answer that waits longer for its connection is given up */
+enum { HEADER_BYTES_MAX = 64 };    /* nng's own, of a question */
 enum { REQUESTS_OF_ONE_MAX = 16 }; /* taken at a time, of one connection */
 enum { RECONNECT_MIN_MS = 20, RECONNECT_MAX_MS = 500, CLOSE_WAIT_S = 1, URL_BYTES_MAX = 300 };
 

@@ -31,7 +31,7 @@ enum { LANES = 3, ASK_TIMEOUT_MS = 15000, CLOSE_TIMEOUT_MS = 500 };
 enum { BACK_OFF_MIN_MS = 200, BACK_OFF_MAX_MS = 5000 };
 #define CHUNK_BYTES (512 * AT_KIB)
 #define CURSOR_BYTES_MAX (64 * AT_KIB)
-#define PARTS_MAX (UINT32_C(1) << 20)
+#define PARTS_MAX 1000000
 
 struct copy_lane {
     struct at_copy_job job; /* first */
@@ -85,7 +85,6 @@ static void ask_chunk(struct at_peering *p, struct copy_lane *lane);
 static void on_chunk(struct at_ask *ask);
 static bool is_good_chunk(const struct copy_lane *lane);
 static void run_take(struct at_copy_job *job);
-static enum at_code unpack(struct copy_lane *lane, struct at_slice *ret_items);
 static void on_taken(struct at_copy_job *job);
 static void run_finish(struct at_copy_job *job);
 static void on_finished(struct at_copy_job *job);
@@ -413,30 +412,13 @@ static void run_take(struct at_copy_job *job)
 {
     struct copy_lane *lane = (struct copy_lane *)job;
     const struct at_copy_chunk *chunk = &lane->message.u.copy_chunk;
-    struct at_slice items = chunk->items;
+    struct at_slice items;
 
     lane->error = (struct at_error){0};
-    lane->code = unpack(lane, &items);
-    if (lane->code == AT_OK &&
-        (items.len != chunk->raw_bytes || at_crc32c(items) != chunk->checksum))
-        lane->code = at_fail(&lane->error, AT_DATA_LOSS, "a chunk does not match its checksum");
+    lane->code = at_copy_chunk_open(chunk, &lane->raw, &items, &lane->error);
     if (lane->code == AT_OK)
         lane->code = job->peering->port.copy.sink_take(lane->link->sink, chunk->part, chunk->cursor,
                                                        chunk->last, items, &lane->error);
-}
-
-static enum at_code unpack(struct copy_lane *lane, struct at_slice *ret_items)
-{
-    const struct at_copy_chunk *chunk = &lane->message.u.copy_chunk;
-
-    if (!chunk->packed)
-        return AT_OK;
-    at_buf_clear(&lane->raw);
-    enum at_code code = at_unpack_into(chunk->items, chunk->raw_bytes, &lane->raw);
-    if (code != AT_OK)
-        return at_fail(&lane->error, code, "a chunk can't be unpacked");
-    *ret_items = at_buf_slice(&lane->raw);
-    return AT_OK;
 }
 
 static void on_taken(struct at_copy_job *job)
@@ -496,8 +478,7 @@ static void on_finished(struct at_copy_job *job)
         abort_copy(p, link->error.msg);
         return;
     }
-    at_log(AT_LOG_INFO, "a copy is complete", AT_KV_U64("donor", link->donor.v),
-           AT_KV_U64("bytes", p->copied_bytes));
+    at_log(AT_LOG_INFO, "a copy is complete", AT_KV_U64("donor", link->donor.v));
     link->needs.count = 0;
     link->step = LINK_ABORTING; /* the same end, with nothing to abort */
     link->back_off_ms = 0;
@@ -550,8 +531,7 @@ static void end_when_quiet(struct at_peering *p)
 
     for (int i = 0; i < LANES; i++)
         quiet = quiet && !link->lanes[i].open && !link->lanes[i].busy;
-    if (link->client != NULL) /* questions come back as CANCELLED */
-        at_peer_client_close(&link->client);
+    at_peer_client_close(&link->client); /* questions come back as CANCELLED */
     if (!quiet)
         return;
     if (link->opened.kind == AT_MESSAGE_COPY_OPENED)

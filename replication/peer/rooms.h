@@ -449,6 +449,14 @@ void at_copy_worker_stop(struct at_copy_worker *w);
 /* at_copy_worker_give: a worker that was not started runs the job at once. */
 void at_copy_worker_give(struct at_peering *p, struct at_copy_worker *w, struct at_copy_job *job);
 
+/* at_copy_chunk_open gives the items of a chunk, unpacked into `raw` where they are packed.
+ * INVALID_ARGUMENT, RESOURCE_EXHAUSTED: can't be unpacked; DATA_LOSS: wrong checksum. Any thread.
+ */
+AT_MUST_USE enum at_code at_copy_chunk_open(const struct at_copy_chunk *chunk,
+                                            struct at_buf *raw,
+                                            struct at_slice *ret_items,
+                                            struct at_error *reterr);
+
 void at_copy_link_init(struct at_peering *p);
 void at_copy_link_step(struct at_peering *p);
 /* at_copy_link_needs notes gaps that a donor told. */

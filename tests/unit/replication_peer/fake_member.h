@@ -73,6 +73,7 @@ struct fake_member {
     uint32_t round_count;
     uint32_t call_count;
     uint32_t relayed_count; /* entries applied from another than their origin */
+    bool manual;            /* the test calls at_peering_turn */
     bool newcomer;
     uint64_t join_hlc;
     /* How this donor misbehaves; changed while nothing runs. */
@@ -110,7 +111,8 @@ static void fake_disk_add(struct fake_disk *d,
         first, last_seq, at_slice_make(at_dup(bytes.data, bytes.len), bytes.len)};
 }
 
-__attribute__((unused)) static void fake_disk_copy(struct fake_disk *to, const struct fake_disk *from)
+__attribute__((unused)) static void fake_disk_copy(struct fake_disk *to,
+                                                   const struct fake_disk *from)
 {
     *to = *from;
     to->records = NULL;
@@ -718,6 +720,7 @@ fake_start(struct fake_member *m, const uint16_t *ports, bool tail_may_be_lost, 
                                         .listen_host = "127.0.0.1",
                                         .listen_port = m->port,
                                         .wait_ms = wait_ms,
+                                        .manual = m->manual,
                                         .port = {.ctx = m,
                                                  .view = fake_port_view,
                                                  .read_log = fake_port_read_log,
@@ -749,10 +752,10 @@ static void fake_stop(struct fake_member *m)
     pthread_cond_destroy(&m->more);
 }
 
-static void fake_write_entries(struct fake_member *m,
-                               uint32_t records,
-                               uint32_t entry_count,
-                               uint32_t entry_bytes)
+__attribute__((unused)) static void fake_write_entries(struct fake_member *m,
+                                                       uint32_t records,
+                                                       uint32_t entry_count,
+                                                       uint32_t entry_bytes)
 {
     for (uint32_t i = 0; i < records;) {
         struct fake_work work = {

@@ -47,7 +47,7 @@ static struct trio *trio_new(void)
     return t;
 }
 
-static struct trio *trio_start(void)
+__attribute__((unused)) static struct trio *trio_start(void)
 {
     struct trio *t = trio_new();
 
@@ -100,7 +100,7 @@ static bool converged(struct trio *t)
 }
 
 /* Waits until everything written is everywhere, and checks that it is the same everywhere. */
-static void await_convergence(struct trio *t, uint64_t entry_count)
+__attribute__((unused)) static void await_convergence(struct trio *t, uint64_t entry_count)
 {
     uint64_t end_ms = now_ms() + PATIENCE_MS;
     struct fake_member *a = NULL;

@@ -1,5 +1,5 @@
-#include "support/nng_leaks.h"
 #include "replication/origin.h"
+#include "support/nng_leaks.h"
 #include "unit/replication_peer/fake_trio.h"
 
 /* Copies, joining, leaving, forced removal and moving, over real sockets. */
@@ -195,6 +195,37 @@ static void a_member_that_has_moved_is_found_again(void **state)
     trio_free(t);
 }
 
+static void a_member_can_be_driven_by_hand(void **state)
+{
+    (void)state;
+    struct trio *t = trio_with_newcomer();
+    uint64_t end_ms = now_ms() + PATIENCE_MS;
+    bool filled = false;
+
+    t->m[2].manual = true;
+    fake_start(&t->m[2], t->ports, false, WAIT_MS);
+    pause_ms(50);
+    assert_int_equal(mode_of(&t->m[2]), AT_MODE_INIT); /* nothing happens by itself */
+    while (!filled && now_ms() < end_ms) {
+        assert_true(at_peering_turn(t->m[2].peering) > 0);
+        struct at_replica_view view = view_of(&t->m[2]);
+        filled =
+            view.mode == AT_MODE_READY && view.caught_up && view.joined && view.applied.count > 1;
+        at_replica_view_deinit(&view);
+        pause_ms(1);
+    }
+    assert_true(filled);
+    pthread_mutex_lock(&t->m[2].lock);
+    struct at_peering *peering = AT_TAKE(t->m[2].peering);
+    pthread_mutex_unlock(&t->m[2].lock);
+    for (int i = 0; i < 200; i++, pause_ms(1)) /* the writer gives back what it holds */
+        (void)at_peering_turn(peering);
+    pthread_mutex_lock(&t->m[2].lock);
+    t->m[2].peering = peering;
+    pthread_mutex_unlock(&t->m[2].lock);
+    trio_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +235,7 @@ int main(void)
         cmocka_unit_test(a_member_leaves_when_all_have_what_it_has),
         cmocka_unit_test(a_dead_member_is_removed_by_the_majority),
         cmocka_unit_test(a_member_that_has_moved_is_found_again),
+        cmocka_unit_test(a_member_can_be_driven_by_hand),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (failed == 0) /* a test that failed has left its threads running */
