@@ -15,6 +15,8 @@ int at_command_up(int argc, char **argv);
 int at_command_down(int argc, char **argv);
 int at_command_start(int argc, char **argv);
 int at_command_kill(int argc, char **argv);
+int at_command_remove(int argc, char **argv);
+int at_command_release(int argc, char **argv);
 int at_command_status(int argc, char **argv);
 int at_command_digest(int argc, char **argv);
 int at_command_gc(int argc, char **argv);

@@ -21,6 +21,8 @@ void at_instance_ask(struct at_state_dir *s,
 {
     struct at_instance_report *r = ret_report;
     *r = (struct at_instance_report){.cluster_count = s->instance.cluster_count};
+    r->name = at_arena_printf(arena, "projects/%s/instances/%s", s->instance.project,
+                              s->instance.instance);
     r->router_running = at_state_dir_running(s, AT_ROUTER_NAME);
     Atoll__V1__StatusRequest request = ATOLL__V1__STATUS_REQUEST__INIT;
     struct at_ask ask = {"127.0.0.1", r->router_running.grpc, "/atoll.v1.Router/Status", ASK_MS};
@@ -52,6 +54,7 @@ static void ask_cluster(struct at_cluster_report *c,
     void *answer;
     c->id = config->id;
     c->zone = config->zone;
+    c->joining = config->joining;
     c->status = NULL;
     if (c->running.alive &&
         at_ask_unary(&ask, &request.base, &atoll__v1__cluster_status__descriptor, arena, &answer,
@@ -95,10 +98,60 @@ static struct at_lag_report lag_of(const struct at_cluster_report *behind,
     return lag;
 }
 
+/* What its folder says of it stays open as long as the arena of `root`. */
+static struct at_instance_report *ask_other(struct at_state_dir *root,
+                                            const char *path,
+                                            const struct at_instance_report *first,
+                                            struct at_arena *arena)
+{
+    struct at_state_dir *s = AT_ARENA_NEW(&root->arena, struct at_state_dir);
+    struct at_instance_report *r = AT_ARENA_NEW(arena, struct at_instance_report);
+    struct at_error error;
+    at_state_dir_begin(s, path);
+    if (at_instance_load(at_state_dir_path(s, "", "instance", ".yaml"), &root->arena, &s->instance,
+                         &error) == AT_OK) {
+        at_instance_ask(s, arena, r);
+        r->router_running = first->router_running;
+        r->router = first->router;
+    } else {
+        r = NULL; /* it is being made, or removed */
+    }
+    at_state_dir_close(s);
+    return r;
+}
+
+uint32_t at_instance_ask_others(struct at_state_dir *root,
+                                const struct at_instance_report *first,
+                                struct at_arena *arena,
+                                struct at_instance_report ***ret_reports)
+{
+    const char **paths;
+    uint32_t count = at_state_dir_folders(root, &paths), kept = 0;
+    struct at_instance_report **reports =
+        AT_ARENA_ARRAY(arena, struct at_instance_report *, count + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        reports[kept] = ask_other(root, paths[i], first, arena);
+        kept += reports[kept] != NULL;
+    }
+    *ret_reports = reports;
+    return kept;
+}
+
+const Atoll__V1__RouterClusterStatus *at_router_report_of(const struct at_instance_report *r,
+                                                          const char *id)
+{
+    for (size_t i = 0; r->router && i < r->router->n_clusters; i++) {
+        const Atoll__V1__RouterClusterStatus *c = r->router->clusters[i];
+        if (strcmp(c->cluster_id, id) == 0 && strcmp(c->instance, r->name) == 0)
+            return c;
+    }
+    return NULL;
+}
+
 const char *at_cluster_report_state(const struct at_cluster_report *c)
 {
     if (!c->running.alive)
-        return "DOWN";
+        return c->joining ? "CREATING" : "DOWN"; /* or down again: nothing tells which */
     if (!c->status)
         return "SILENT"; /* runs, but does not answer: stopped, or starting */
     const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value(

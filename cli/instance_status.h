@@ -8,6 +8,7 @@
 struct at_cluster_report {
     const char *id;
     const char *zone;
+    bool joining; /* of an instance that was there before it */
     struct at_running running;
     Atoll__V1__ClusterStatus *status; /* NULL: did not answer */
 };
@@ -25,6 +26,7 @@ struct at_lag_report {
 };
 
 struct at_instance_report {
+    const char *name; /* "projects/P/instances/I" */
     struct at_running router_running;
     Atoll__V1__RouterStatus *router; /* NULL: did not answer */
     struct at_cluster_report clusters[AT_MEMBERS_MAX];
@@ -37,6 +39,17 @@ struct at_instance_report {
 void at_instance_ask(struct at_state_dir *s,
                      struct at_arena *arena,
                      struct at_instance_report *ret_report);
+
+/* at_instance_ask_others fills a report for each instance below the first one's folder, whose
+ * report is `first`; in `arena`. Returns how many. */
+uint32_t at_instance_ask_others(struct at_state_dir *root,
+                                const struct at_instance_report *first,
+                                struct at_arena *arena,
+                                struct at_instance_report ***ret_reports);
+
+/* at_router_report_of: what the router says of the cluster `id` of this instance, or NULL. */
+const Atoll__V1__RouterClusterStatus *at_router_report_of(const struct at_instance_report *r,
+                                                          const char *id);
 
 /* The state of a cluster in one word: READY, DOWN, ... */
 const char *at_cluster_report_state(const struct at_cluster_report *c);

@@ -17,6 +17,8 @@ static const struct {
     {"status", at_command_status, "show state, health, lag and sizes"},
     {"kill", at_command_kill, "kill -9 one cluster"},
     {"start", at_command_start, "start a cluster that is down"},
+    {"remove", at_command_remove, "give up clusters that are down for good"},
+    {"release", at_command_release, "accept what was parked for a clock that ran ahead"},
     {"digest", at_command_digest, "compare the clusters' visible rows"},
     {"verify", at_command_verify, "find the cells in which clusters differ"},
     {"explain", at_command_explain, "show all that is stored of a row, and why it shows"},

@@ -63,6 +63,21 @@ static int open_state(struct at_state_dir *s, const struct status_options *o, co
     return 1;
 }
 
+static void show(struct at_state_dir *s, struct at_arena *arena, bool json)
+{
+    struct at_instance_report report;
+    struct at_instance_report **others;
+    at_instance_ask(s, arena, &report);
+    uint32_t count = at_instance_ask_others(s, &report, arena, &others);
+    if (json) {
+        at_table_print_json(stdout, &report, others, count);
+        return;
+    }
+    at_table_print_report(stdout, &report);
+    for (uint32_t i = 0; i < count; i++)
+        at_table_print_other(stdout, others[i]);
+}
+
 int at_command_status(int argc, char **argv)
 {
     static const struct argp_option OPTIONS[] = {
@@ -84,23 +99,18 @@ int at_command_status(int argc, char **argv)
     struct at_state_dir s;
     if (argp_parse(&ARGP, argc, argv, 0, NULL, &o) != 0)
         return 2;
-    if (open_state(&s, &o, "status") != 0)
-        return 1;
     do {
         struct at_arena arena;
-        struct at_instance_report report;
+        if (open_state(&s, &o, "status") != 0)
+            return 1;
         at_arena_init(&arena, 16 * AT_KIB);
-        at_instance_ask(&s, &arena, &report);
         if (o.watch)
             (void)fputs("\033[H\033[2J", stdout);
-        if (o.json)
-            at_table_print_json(stdout, &report);
-        else
-            at_table_print_report(stdout, &report);
+        show(&s, &arena, o.json);
         (void)fflush(stdout);
         at_arena_deinit(&arena);
+        at_state_dir_close(&s);
     } while (o.watch && sleep(WATCH_S) == 0);
-    at_state_dir_close(&s);
     return 0;
 }
 

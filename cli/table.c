@@ -9,6 +9,9 @@
 
 static void print_lags(FILE *out, const struct at_instance_report *r);
 static void print_router(FILE *out, const struct at_instance_report *r);
+static void print_health(FILE *out, const struct at_instance_report *r);
+static void print_clusters(FILE *out, const struct at_instance_report *r);
+static void print_details(FILE *out, const struct at_cluster_report *c);
 static json_t *cluster_json(const struct at_instance_report *r, uint32_t index);
 
 void at_table_print_instance(FILE *out, struct at_state_dir *s)
@@ -34,6 +37,15 @@ void at_table_print_instance(FILE *out, struct at_state_dir *s)
     at_arena_deinit(&arena);
 }
 
+/* Of the copy that fills a cluster; 100 only when it is over. */
+static unsigned percent_of(const Atoll__V1__ClusterStatus *s)
+{
+    if (s->copy_bytes == 0)
+        return 0;
+    uint64_t percent = s->copied_bytes / (s->copy_bytes / 100 + 1);
+    return percent < 99 ? (unsigned)percent : 99;
+}
+
 static void print_bytes(char text[16], uint64_t bytes)
 {
     static const char *const UNITS[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -45,6 +57,25 @@ static void print_bytes(char text[16], uint64_t bytes)
 }
 
 void at_table_print_report(FILE *out, const struct at_instance_report *r)
+{
+    (void)fprintf(out, "%s\n", r->name);
+    print_clusters(out, r);
+    if (r->cluster_count > 1)
+        print_lags(out, r);
+    print_router(out, r);
+}
+
+void at_table_print_other(FILE *out, const struct at_instance_report *r)
+{
+    (void)fprintf(out, "\n%s\n", r->name);
+    print_clusters(out, r);
+    if (r->cluster_count > 1)
+        print_lags(out, r);
+    if (r->router)
+        print_health(out, r);
+}
+
+static void print_clusters(FILE *out, const struct at_instance_report *r)
 {
     (void)fprintf(out, "%-16s %-20s %-8s %-12s %-6s %12s %10s %10s\n", "CLUSTER", "ZONE", "PID",
                   "STATE", "WRITES", "ENTRIES", "LOG", "DATA");
@@ -64,12 +95,21 @@ void at_table_print_report(FILE *out, const struct at_instance_report *r)
                       : c->status->may_write ? "yes"
                                              : "no",
                       seq, log, data);
-        if (c->status && c->status->state_reason[0])
-            (void)fprintf(out, "%-16s %s\n", "", c->status->state_reason);
+        if (c->status)
+            print_details(out, c);
     }
-    if (r->cluster_count > 1)
-        print_lags(out, r);
-    print_router(out, r);
+}
+
+static void print_details(FILE *out, const struct at_cluster_report *c)
+{
+    const Atoll__V1__ClusterStatus *s = c->status;
+    if (s->state_reason[0])
+        (void)fprintf(out, "%-16s %s\n", "", s->state_reason);
+    if (s->copy_bytes > 0)
+        (void)fprintf(out, "%-16s filled to %u %%, %.1f MB/s\n", "", percent_of(s),
+                      (double)s->copy_bytes_per_second / 1e6);
+    for (size_t i = 0; i < s->n_fenced; i++)
+        (void)fprintf(out, "%-16s %s is fenced: its removal has begun\n", "", s->fenced[i]);
 }
 
 static void print_lags(FILE *out, const struct at_instance_report *r)
@@ -108,21 +148,45 @@ static void print_router(FILE *out, const struct at_instance_report *r)
     (void)fprintf(out,
                   "\nrouter: SERVING, pid %" PRIu64 ", gRPC %u, HTTP %u, %" PRIu64 " fail-overs\n",
                   r->router->pid, r->router->grpc_port, r->router->http_port, r->router->failovers);
+    print_health(out, r);
+}
+
+static void print_health(FILE *out, const struct at_instance_report *r)
+{
     (void)fprintf(out, "%-16s %-8s %-9s %10s %12s %10s  %s\n", "CLUSTER", "HEALTH", "ROLE",
                   "RTT us", "SERVED", "FAILED", "REASON");
     for (size_t i = 0; i < r->router->n_clusters; i++) {
         const Atoll__V1__RouterClusterStatus *c = r->router->clusters[i];
+        if (strcmp(c->instance, r->name) != 0)
+            continue;
         (void)fprintf(out, "%-16s %-8s %-9s %10" PRIu64 " %12" PRIu64 " %10" PRIu64 "  %s\n",
                       c->cluster_id, c->healthy ? "up" : "down", role_of(c), c->rtt_us, c->served,
                       c->failed, c->reason);
     }
 }
 
-void at_table_print_json(FILE *out, const struct at_instance_report *r)
+static json_t *clusters_json(const struct at_instance_report *r)
 {
     json_t *clusters = json_array();
     for (uint32_t i = 0; i < r->cluster_count; i++)
         (void)json_array_append_new(clusters, cluster_json(r, i));
+    return clusters;
+}
+
+static json_t *instance_json(const struct at_instance_report *r)
+{
+    return json_pack("{s:s, s:o}", "name", r->name, "clusters", clusters_json(r));
+}
+
+void at_table_print_json(FILE *out,
+                         const struct at_instance_report *r,
+                         struct at_instance_report *const *others,
+                         uint32_t other_count)
+{
+    json_t *instances = json_array();
+    (void)json_array_append_new(instances, instance_json(r));
+    for (uint32_t i = 0; i < other_count; i++)
+        (void)json_array_append_new(instances, instance_json(others[i]));
     json_t *router =
         json_pack("{s:i, s:i, s:i, s:s}", "grpc", (int)r->router_running.grpc, "http",
                   (int)r->router_running.http, "pid", (int)r->router_running.pid, "state",
@@ -132,7 +196,8 @@ void at_table_print_json(FILE *out, const struct at_instance_report *r)
     if (r->router)
         (void)json_object_set_new(router, "failovers",
                                   json_integer((json_int_t)r->router->failovers));
-    json_t *root = json_pack("{s:o, s:o}", "router", router, "clusters", clusters);
+    json_t *root = json_pack("{s:o, s:o, s:o}", "router", router, "clusters", clusters_json(r),
+                             "instances", instances);
     char *text = json_dumps(root, JSON_INDENT(2));
     (void)fprintf(out, "%s\n", text ? text : "{}");
     free(text);
@@ -183,8 +248,13 @@ static json_t *cluster_json(const struct at_instance_report *r, uint32_t index)
     (void)json_object_set_new(root, "log_bytes", json_integer((json_int_t)c->status->log_bytes));
     (void)json_object_set_new(root, "forgotten", json_integer((json_int_t)c->status->forgotten));
     (void)json_object_set_new(root, "data_bytes", json_integer((json_int_t)c->status->data_bytes));
-    for (size_t i = 0; r->router && i < r->router->n_clusters; i++)
-        if (strcmp(r->router->clusters[i]->cluster_id, c->id) == 0)
-            set_health(root, r->router->clusters[i]);
+    (void)json_object_set_new(root, "copied_bytes",
+                              json_integer((json_int_t)c->status->copied_bytes));
+    (void)json_object_set_new(root, "copy_bytes", json_integer((json_int_t)c->status->copy_bytes));
+    (void)json_object_set_new(root, "copy_bytes_per_second",
+                              json_integer((json_int_t)c->status->copy_bytes_per_second));
+    const Atoll__V1__RouterClusterStatus *health = at_router_report_of(r, c->id);
+    if (health)
+        set_health(root, health);
     return root;
 }

@@ -5,9 +5,8 @@
  *   delete: the cluster hands all that it has to the others and leaves -> launcher removes process
  *           and files -> every loop knows -> answered
  *
- * Without a launcher a created cluster stays registered until it is started where it belongs, and a
- * deleted one leaves its files where they are. A registration whose process does not start is taken
- * back. */
+ * Without a launcher no cluster is created, and a deleted one leaves its files where they are. A
+ * registration whose process does not start is taken back. */
 #include <string.h>
 
 #include "atoll/v1/control.pb-c.h"
@@ -217,7 +216,10 @@ void at_desk_create_cluster(struct at_grpc_call *call, void *ctx)
     a->address.cluster_id = a->request->cluster_id;
     a->address.zone = (char *)(uintptr_t)a->zone;
     if (!method->desk->launcher.program) {
-        register_cluster(a);
+        (void)at_fail(&error, AT_FAILED_PRECONDITION,
+                      "This router cannot start processes: it was not started by `atoll up`");
+        fail(a, &error);
+        end_act(a);
         return;
     }
     json_t *spec = spec_of(a);
@@ -269,7 +271,7 @@ static void on_registered(struct at_inquiry *inquiry, const struct at_grpc_resul
         a->call = NULL;
         /* An answer that was lost may stand for a registration that was made: it stays then. */
         bool refused = result->code != AT_OK && result->from_peer;
-        if (a->desk->launcher.program && refused)
+        if (refused)
             at_launch(&a->desk->launcher, a->loop, "drop-cluster", spec_of(a), on_dropped_unborn,
                       a);
         else
@@ -282,10 +284,6 @@ static void on_registered(struct at_inquiry *inquiry, const struct at_grpc_resul
         at_grpc_call_finish(a->call, code, (struct at_slice){0}, (struct at_slice){0});
     }
     a->call = NULL;
-    if (!a->desk->launcher.program) {
-        end_act(a);
-        return;
-    }
     json_t *spec = spec_of(a);
     uint64_t hlc = response->members ? response->members->hlc : 0;
     (void)json_object_set_new(spec, "join_hlc", json_integer((json_int_t)hlc));
