@@ -290,7 +290,8 @@ bool sim_may_lose(const struct sim_world *w, uint32_t members)
     for (uint32_t i = 0; i < w->node_count; i++) {
         bool is_there = w->nodes[i].state == SIM_UP || w->nodes[i].state == SIM_DOWN;
         left += is_there && (gone >> i & 1) == 0 && w->nodes[i].view.joined &&
-                w->nodes[i].view.mode != AT_MODE_LEAVING;
+                w->nodes[i].view.mode != AT_MODE_LEAVING &&
+                w->nodes[i].view.mode != AT_MODE_REMOVED;
     }
     return left > (uint32_t)__builtin_popcount(gone);
 }

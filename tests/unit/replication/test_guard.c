@@ -55,6 +55,23 @@ static void of_two_the_other_is_named(void **state)
     assert_int_equal(at_guard_judge(&g, MS(500), 0, MS(500), MONO, false).other.v, 9);
 }
 
+static void the_clock_of_a_member_that_is_gone_does_not_count(void **state)
+{
+    struct at_guard g;
+    (void)state;
+
+    at_guard_init(&g, SKEW);
+    at_guard_hear(&g, (struct at_member_id){2}, MS(-600), MONO);
+    at_guard_hear(&g, (struct at_member_id){3}, MS(-600), MONO);
+    at_guard_hear(&g, (struct at_member_id){4}, NOW, MONO);
+    assert_int_equal(at_guard_judge(&g, NOW, 0, NOW, MONO, false).verdict, AT_GUARD_AHEAD);
+    at_guard_forget(&g, (struct at_member_id){2});
+    at_guard_forget(&g, (struct at_member_id){3});
+    struct at_guard_finding f = at_guard_judge(&g, NOW, 0, NOW, MONO, false);
+    assert_int_equal(f.verdict, AT_GUARD_FINE);
+    assert_int_equal(f.heard_count, 1);
+}
+
 static void a_clock_goes_on_after_it_was_heard_and_is_forgotten_in_silence(void **state)
 {
     struct at_guard g;
@@ -129,6 +146,7 @@ int main(void)
         cmocka_unit_test(the_median_of_the_clocks_decides),
         cmocka_unit_test(of_two_the_other_is_named),
         cmocka_unit_test(a_clock_goes_on_after_it_was_heard_and_is_forgotten_in_silence),
+        cmocka_unit_test(the_clock_of_a_member_that_is_gone_does_not_count),
         cmocka_unit_test(the_operators_release_lifts_the_guard),
         cmocka_unit_test(cut_off_a_jump_of_the_wall_clock_is_refused),
         cmocka_unit_test(an_instance_of_one_trusts_its_clock),
