@@ -56,8 +56,8 @@
 #define AT_PULL_BYTES_MAX (4 * AT_MIB)           /* soft: one entry is always sent whole */
 #define AT_ENTRY_BYTES_MAX (150 * AT_MIB)
 #define AT_TOKEN_BYTES_MAX (64 * AT_KIB)
-#define AT_FACTS_MAX 16384 /* promises, ends, vouches of one message, each */
-#define AT_RUNS_MAX 65536  /* runs of entries in one reply */
+#define AT_FACTS_MAX 16384           /* promises, ends, vouches of one message, each */
+#define AT_RUNS_MAX 65536            /* runs of entries in one reply */
 #define AT_COPY_PARTS_MAX (1u << 20) /* of one copy */
 #define AT_LOCAL_IDS_MAX                                                    \
     (1u << 18) /* beyond it, entries of unknown tables wait for the catalog \
