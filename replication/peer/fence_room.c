@@ -108,7 +108,7 @@ void at_fence_room_step(struct at_peering *p)
 {
     struct at_fence_room *room = &p->fence;
 
-    if (room->waiting == NULL && !room->fencing)
+    if (room->waiting == NULL && (room->out || !room->fencing)) /* `out`: the writer has it */
         return;
     end_what_is_over(p);
     at_peering_wake_at(p, p->now_ns + RETRY_NS / 3);

@@ -138,14 +138,14 @@ void at_join_room_step(struct at_peering *p)
         room->call.on_end = on_missing;
         room->out = at_peering_call(p, &room->call);
     }
-    if (p->view.joined)
+    if (p->view.joined && !room->out)
         room->missing_count = 0;
     for (uint32_t i = 0; i < p->peer_count; i++) {
         struct at_neighbor *peer = p->peers[i];
         if (peer->join_open || p->now_ns < peer->join_due_ns)
             continue;
         if (filling || peer->told_filling || !peer->greeted || has_left(&p->view) ||
-            is_missing(room, peer->id))
+            (!room->out && is_missing(room, peer->id)))
             ask(peer);
     }
     at_peering_wake_at(p, p->now_ns + LOOK_NS);
