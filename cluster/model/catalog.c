@@ -189,6 +189,16 @@ at_catalog_previous(const struct at_catalog *c, struct at_slice table, uint64_t 
     return NULL;
 }
 
+bool at_catalog_table_over(const struct at_catalog *c, struct at_slice table, uint64_t generation)
+{
+    const struct at_table *present = at_catalog_table(c, table);
+
+    if (generation >= at_catalog_table_counter(c, table))
+        return false;
+    return !(present && present->generation == generation) &&
+           !at_catalog_previous(c, table, generation);
+}
+
 uint64_t at_catalog_table_counter(const struct at_catalog *c, struct at_slice table)
 {
     return at_catalog_named_counter(c, AT_CATALOG_TABLE, table);

@@ -172,6 +172,10 @@ const struct at_table_fields *at_catalog_deleted_table(const struct at_catalog *
 const struct at_table_previous *
 at_catalog_previous(const struct at_catalog *c, struct at_slice table, uint64_t generation);
 
+/* at_catalog_table_over: a generation of a table that neither is one now, nor may become one, nor
+ * is kept to be had back. */
+bool at_catalog_table_over(const struct at_catalog *c, struct at_slice table, uint64_t generation);
+
 /* The counter of a name, present or absent (0: never existed). What create and delete count on
  * from. */
 uint64_t at_catalog_table_counter(const struct at_catalog *c, struct at_slice table);

@@ -234,7 +234,7 @@ static bool is_dead(const struct at_copy_source *s,
 {
     const struct at_catalog *c = s->schema->catalog;
 
-    if (at_catalog_table_counter(c, table->name) > table->generation)
+    if (at_catalog_table_over(c, table->name, table->generation))
         return true;
     return family != NULL && at_catalog_family_counter(c, table->name, table->generation,
                                                        family->name) > family->generation;

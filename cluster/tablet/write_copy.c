@@ -237,7 +237,7 @@ static void list_prefixes(struct writer *w, struct at_copy_sink *s)
         if (table == NULL)
             continue; /* of no table: it has no keys */
         p->dead =
-            at_catalog_table_counter(s->merged, table->name) > table->generation ||
+            at_catalog_table_over(s->merged, table->name, table->generation) ||
             (id->parent != 0 && at_catalog_family_counter(s->merged, table->name, table->generation,
                                                           id->name) > id->generation);
     }

@@ -289,23 +289,13 @@ static enum at_code complete_catalog(struct writer *w, struct at_error *reterr)
     return AT_OK;
 }
 
-/* Of a table that was deleted, and perhaps had back. */
-static bool is_kept(const struct at_catalog *c, const struct at_local_id *item)
-{
-    const struct at_table *table = at_catalog_table(c, item->name);
-
-    return (table && table->generation == item->generation) ||
-           at_catalog_previous(c, item->name, item->generation) != NULL;
-}
-
 /* What hides rows of tables that are gone, with their data. */
 static void forget_dead(struct writer *w)
 {
     for (uint32_t i = 0; i < w->ids.count; i++) {
         const struct at_local_id *item = &w->ids.items[i];
         if (item->parent == 0 &&
-            at_catalog_table_counter(w->schema->catalog, item->name) > item->generation &&
-            !is_kept(w->schema->catalog, item))
+            at_catalog_table_over(w->schema->catalog, item->name, item->generation))
             at_hides_forget(&w->hides, item->id, meta_drop_gone, w);
     }
 }

@@ -469,6 +469,46 @@ static void only_the_newest_operations_are_kept_whatever_the_order(void **state)
     at_catalog_free(&back.catalog);
 }
 
+static void a_deleted_generation_that_is_kept_is_not_over(void **state)
+{
+    struct cluster c;
+    struct at_table_fields f = {.granularity_micros = 1000,
+                                .data_generation = 1,
+                                .previous = {{1, 5}},
+                                .previous_count = 1};
+    struct at_catalog_record r = {.kind = AT_CATALOG_TABLE, .name = T, .counter = 2};
+    struct at_buf b;
+
+    (void)state;
+    cluster_init(&c, 1);
+    at_buf_init(&b, AT_MIB);
+    assert_false(at_catalog_table_over(c.catalog, T, 1));
+    assert_int_equal(at_table_fields_encode(&f, &b), AT_OK);
+    r.fields = at_buf_slice(&b);
+    apply(&c, &r, 1); /* deleted, kept */
+    assert_null(at_catalog_table(c.catalog, T));
+    assert_non_null(at_catalog_deleted_table(c.catalog, T));
+    assert_false(at_catalog_table_over(c.catalog, T, 1));
+    f.previous_count = 0;
+    at_buf_clear(&b);
+    assert_int_equal(at_table_fields_encode(&f, &b), AT_OK);
+    r.fields = at_buf_slice(&b);
+    r.counter = 5; /* had back: 3 was another one meanwhile */
+    apply(&c, &r, 1);
+    assert_int_equal(at_catalog_table(c.catalog, T)->generation, 1);
+    assert_int_equal(at_catalog_table(c.catalog, T)->counter, 5);
+    assert_false(at_catalog_table_over(c.catalog, T, 1));
+    assert_true(at_catalog_table_over(c.catalog, T, 3));
+    assert_false(at_catalog_table_over(c.catalog, T, 5));
+    r.counter = 6;
+    r.fields = AT_LIT("");
+    apply(&c, &r, 1); /* deleted, not kept */
+    assert_null(at_catalog_deleted_table(c.catalog, T));
+    assert_true(at_catalog_table_over(c.catalog, T, 1));
+    at_catalog_free(&c.catalog);
+    at_buf_deinit(&b);
+}
+
 static void an_older_version_stays_as_it_was(void **state)
 {
     struct cluster c;
@@ -641,6 +681,7 @@ int main(void)
         cmocka_unit_test(profiles_are_records_too_and_have_a_version),
         cmocka_unit_test(each_kind_has_names_and_a_version_of_its_own),
         cmocka_unit_test(only_the_newest_operations_are_kept_whatever_the_order),
+        cmocka_unit_test(a_deleted_generation_that_is_kept_is_not_over),
         cmocka_unit_test(an_older_version_stays_as_it_was),
         cmocka_unit_test(a_catalog_is_a_function_of_the_set_of_records),
         cmocka_unit_test(a_thousand_tables_are_found_counted_and_in_order),
