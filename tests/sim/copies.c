@@ -112,6 +112,7 @@ static void answer_open(struct sim_world *w, const struct sim_letter *l, struct 
         AT_OK) {
         if (!w->faithful)
             sim_trace(w, "cluster %u is no donor for %u: %s", l->to, l->from, error.msg);
+        sim_refuse(w, l, m->u.copy_open.from);
         return;
     }
     sim_commit(w, l->to, false);

@@ -34,7 +34,6 @@ static void add_runs(struct sim_world *w,
 static void take_reply(struct sim_world *w, const struct sim_letter *l, struct at_reply *reply);
 static void take_run(struct sim_world *w, uint32_t node, const struct at_run *run);
 static void check_lag(struct sim_world *w, uint32_t node, uint32_t peer);
-static void refuse(struct sim_world *w, const struct sim_letter *l, struct at_member_id from);
 static void repeat(struct sim_world *w, const struct sim_letter *l);
 
 struct sim_letter *sim_send(struct sim_world *w, uint32_t from, uint32_t to, bool question)
@@ -271,7 +270,7 @@ static void answer_pull(struct sim_world *w, const struct sim_letter *l, struct 
     struct at_donation *plan = AT_ARENA_NEW(&w->arena, struct at_donation);
 
     if (!sim_is_member(w, l->to, pull->from)) {
-        refuse(w, l, pull->from);
+        sim_refuse(w, l, pull->from);
         return;
     }
     if (!n->round_open) {
@@ -331,7 +330,7 @@ note_sent(struct sim_sent *sent, const struct at_pull *pull, const struct reply_
 }
 
 /* One that is fenced or removed here is told so; others are not known yet. */
-static void refuse(struct sim_world *w, const struct sim_letter *l, struct at_member_id from)
+void sim_refuse(struct sim_world *w, const struct sim_letter *l, struct at_member_id from)
 {
     const struct at_replica_view *v = &w->nodes[l->to].view;
 
