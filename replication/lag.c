@@ -26,6 +26,13 @@ void at_lag_evidence_note(struct at_lag_evidence *e, const struct at_reply *repl
     for (uint32_t i = 0; i < reply->ends_known.count; i++)
         if (at_member_eq(reply->ends_known.items[i].origin, reply->from))
             (void)at_vector_raise(&e->ends, reply->ends_known.items[i]);
+    /* What has left the peer's vectors is complete with its members, and may be missing here. */
+    for (uint32_t i = 0; i < reply->facts.end_count; i++) {
+        const struct at_epoch_end *end = &reply->facts.ends[i];
+        if (at_member_eq(end->origin, reply->from) && end->end > 0)
+            (void)at_vector_raise(&e->ends,
+                                  (struct at_position){end->origin, end->epoch, end->end});
+    }
     e->hlc = reply->hlc;
     e->reply_ns = now_ns;
 }
