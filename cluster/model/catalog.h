@@ -97,6 +97,8 @@ struct at_table_fields {
     uint64_t data_generation;
     struct at_table_previous previous[AT_TABLE_PREVIOUS_MAX]; /* newest first */
     uint32_t previous_count;
+    struct at_slice restore_info; /* serialized RestoreInfo, empty: made by CreateTable */
+    bool restoring;               /* it is being filled from there: not all rows are in it yet */
 };
 /* INVALID_ARGUMENT when malformed or when a field is not as said above; encode also
  * RESOURCE_EXHAUSTED from the buffer. Decode borrows `bytes`; absent fields get their defaults. */

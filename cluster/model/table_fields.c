@@ -11,8 +11,10 @@ enum field {
     FIELD_SPLITS = 4,
     FIELD_DATA_GENERATION = 5,
     FIELD_PREVIOUS = 6, /* [generation, deleted_micros, ...] */
+    FIELD_RESTORE_INFO = 7,
+    FIELD_RESTORING = 8,
 };
-#define FIELD_COUNT 4 /* besides the last two, which most tables have not */
+#define FIELD_COUNT 4 /* besides the later ones, which most tables have not */
 #define FIELDS_MAX 64 /* in a map to be decoded */
 
 static enum at_code put_fields(const struct at_table_fields *f, struct at_buf *out);
@@ -52,8 +54,10 @@ enum at_code at_table_fields_decode(struct at_slice bytes,
 static enum at_code put_fields(const struct at_table_fields *f, struct at_buf *out)
 {
     bool again = f->data_generation != 0, deleted = f->previous_count > 0;
+    bool restored = f->restore_info.len > 0;
+    uint32_t later = (again ? 1u : 0) + (deleted ? 1u : 0) + (restored ? 1u : 0);
 
-    AT_TRY(at_pack_map(out, FIELD_COUNT + (again ? 1u : 0) + (deleted ? 1u : 0)));
+    AT_TRY(at_pack_map(out, FIELD_COUNT + later + (f->restoring ? 1u : 0)));
     AT_TRY(at_pack_u64(out, FIELD_GRANULARITY));
     AT_TRY(at_pack_i64(out, f->granularity_micros));
     AT_TRY(at_pack_u64(out, FIELD_DELETION_PROTECTION));
@@ -67,6 +71,14 @@ static enum at_code put_fields(const struct at_table_fields *f, struct at_buf *o
     if (again) {
         AT_TRY(at_pack_u64(out, FIELD_DATA_GENERATION));
         AT_TRY(at_pack_u64(out, f->data_generation));
+    }
+    if (restored) {
+        AT_TRY(at_pack_u64(out, FIELD_RESTORE_INFO));
+        AT_TRY(at_pack_bin(out, f->restore_info));
+    }
+    if (f->restoring) {
+        AT_TRY(at_pack_u64(out, FIELD_RESTORING));
+        AT_TRY(at_pack_bool(out, true));
     }
     if (!deleted)
         return AT_OK;
@@ -98,6 +110,10 @@ get_field(struct at_unpack *in, struct at_arena *arena, struct at_table_fields *
         return at_unpack_u64(in, &f->data_generation);
     case FIELD_PREVIOUS:
         return get_previous(in, f);
+    case FIELD_RESTORE_INFO:
+        return at_unpack_bin(in, &f->restore_info);
+    case FIELD_RESTORING:
+        return at_unpack_bool(in, &f->restoring);
     default:
         return at_unpack_skip(in);
     }

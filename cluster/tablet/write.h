@@ -64,6 +64,7 @@ struct at_row_mutations {
 struct at_write_rows {
     struct at_write base;      /* base.code: what refused the whole request (table, not writable) */
     struct at_slice table;     /* table id */
+    uint64_t table_generation; /* NOT_FOUND when the table is of another one; 0: of whichever */
     struct at_slice full_name; /* projects/.../tables/t, for messages */
     struct at_row_mutations *rows;
     uint32_t row_count;

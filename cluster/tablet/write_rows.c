@@ -15,7 +15,9 @@ void write_rows(struct writer *w, struct at_write_rows *write)
         return;
     }
     const struct at_table *table = at_catalog_table(w->schema->catalog, write->table);
-    if (table == NULL) {
+    bool other = table != NULL && write->table_generation != 0 &&
+                 write->table_generation != table->generation;
+    if (table == NULL || other) {
         round_answer(w, &write->base, row_no_table(write->full_name, &write->base.error));
         return;
     }
