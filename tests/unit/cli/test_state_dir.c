@@ -294,6 +294,40 @@ static void a_process_is_known_by_its_run_file(void **unused)
     at_state_dir_close(&s);
 }
 
+static void other_instances_have_folders_below_the_first_ones(void **unused)
+{
+    (void)unused;
+    const char **paths;
+    assert_int_equal(create(-1, -1), AT_OK);
+    assert_int_equal(at_state_dir_folders(&s, &paths), 0);
+    const char *two = at_state_dir_of(&s, s.instance.project, "two");
+    const char *far = at_state_dir_of(&s, "elsewhere", "two");
+    assert_string_equal(strrchr(two, '/'), "/two");
+    assert_string_equal(strrchr(far, '/'), "/two@elsewhere");
+    assert_int_equal(mkdir(at_state_dir_path(&s, "", "instances", ""), 0777), 0);
+    assert_int_equal(mkdir(two, 0777), 0);
+    assert_int_equal(mkdir(far, 0777), 0);
+    assert_int_equal(mkdir(at_state_dir_path(&s, "instances", ".gone-1", ""), 0777), 0);
+    assert_int_equal(at_state_dir_folders(&s, &paths), 2);
+    assert_string_equal(paths[0], two);
+    assert_string_equal(paths[1], far);
+    at_state_dir_close(&s);
+}
+
+static void ports_are_chosen_for_clusters_that_have_none(void **unused)
+{
+    (void)unused;
+    bool changed = true;
+    assert_int_equal(create(-1, -1), AT_OK);
+    assert_int_equal(at_state_dir_ports(&s, &changed, &error), AT_OK);
+    assert_false(changed);
+    s.instance.clusters[1].peer_port = 0;
+    assert_int_equal(at_state_dir_ports(&s, &changed, &error), AT_OK);
+    assert_true(changed);
+    assert_int_not_equal(s.instance.clusters[1].peer_port, 0);
+    at_state_dir_close(&s);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -309,6 +343,8 @@ int main(void)
         CASE(no_cluster_may_be_called_router),
         CASE(one_command_at_a_time),
         CASE(a_process_is_known_by_its_run_file),
+        CASE(other_instances_have_folders_below_the_first_ones),
+        CASE(ports_are_chosen_for_clusters_that_have_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
