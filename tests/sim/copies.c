@@ -150,6 +150,7 @@ static void take_opened(struct sim_world *w, const struct sim_letter *l, struct 
     c->donor = l->from;
     c->snapshot_id = m->u.copy_opened.snapshot_id;
     c->next = 0;
+    c->asks = 0;
     sim_engine_deinit(&c->aside);
     at_buf_deinit(&c->opened);
     at_buf_init(&c->opened, SIM_MESSAGE_BYTES_MAX);
@@ -166,7 +167,7 @@ static void ask_chunk(struct sim_world *w, uint32_t node)
     struct sim_node *n = &w->nodes[node];
     uint8_t cursor[4];
 
-    if (!sim_up(w, n->copy.donor) && w->faithful) {
+    if ((!sim_up(w, n->copy.donor) && w->faithful) || n->copy.asks++ > 12) {
         sim_copy_drop(w, node);
         return;
     }
@@ -260,6 +261,7 @@ static void take_chunk(struct sim_world *w, const struct sim_letter *l, struct a
         rest = at_slice_from(rest, 4 + key_len + value_len);
     }
     sim_engine_sync(&n->copy.aside);
+    n->copy.asks = 0;
     n->copy.next = at_get_be32(chunk->cursor.data);
     if (chunk->last)
         finish(w, l->to);

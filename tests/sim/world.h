@@ -44,6 +44,7 @@ struct sim_copy_in {
     uint64_t snapshot_id;
     struct at_buf opened;    /* the message that opened it */
     struct sim_engine aside; /* what has come */
+    uint32_t asks;           /* without an answer */
     uint32_t next;           /* index of the next record of the snapshot */
 };
 
