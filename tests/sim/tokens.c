@@ -38,6 +38,10 @@ void sim_token_make(struct sim_world *w, uint32_t node)
                                  : w->oracle.truth[o][e].count;
     ask_all(w, node, s->answers, s->pointers);
     uint32_t members = known_members(w, node, s->pointers);
+    if (__builtin_popcount(members) > AT_MEMBERS_MAX) { /* some of them are on their way out */
+        t->held = false;
+        return;
+    }
     at_token_deinit(&t->token);
     at_token_init(&t->token);
     t->token.instance_id = SIM_INSTANCE;
