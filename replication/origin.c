@@ -81,7 +81,8 @@ bool at_origin_counts(const struct at_origin *o,
     if (p->epoch < o->first_open || AT_MUTANT(promise_early))
         return true;
     return at_vector_get(applied, o->id, p->epoch) >= p->seq &&
-           at_origin_covers(o, applied, p->closed_from, p->epoch);
+           /* Epochs that left the origin's own vectors count too: it may not have known of us. */
+           at_origin_covers(o, applied, AT_MUTANT(promise_unclosed) ? p->closed_from : 0, p->epoch);
 }
 
 void at_origin_promised(struct at_origin *o, const struct at_promise *p)
