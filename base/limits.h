@@ -31,6 +31,7 @@
 #define AT_PROFILES_MAX 2000        /* of an instance: production's quota */
 #define AT_INSTANCE_ID_BYTES_MAX 64 /* of instances and clusters: more than production's */
 #define AT_BACKUP_ID_BYTES_MAX 50
+#define AT_BACKUPS_MAX 1000          /* of all instances that share clusters */
 #define AT_OPERATIONS_MAX 1000       /* kept of an instance, the newest ones */
 #define AT_ROW_SET_ITEMS_MAX 1000000 /* keys plus ranges of one ReadRows */
 
@@ -49,6 +50,7 @@
 
 /* --- replication --- */
 #define AT_MEMBERS_MAX 8                         /* clusters of an instance, production's limit */
+#define AT_ORIGINS_MAX 64                        /* and over its life: ids are not used again */
 #define AT_EPOCHS_MAX 1024                       /* open (origin, epoch) pairs in one vector */
 #define AT_PEER_MESSAGE_BYTES_MAX (160 * AT_MIB) /* one entry with a 100 MiB value must fit */
 #define AT_PEER_QUESTION_BYTES_MAX (2 * AT_MIB)  /* vectors and facts at their limits take half */

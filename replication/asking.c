@@ -12,6 +12,7 @@ enum { TIMEOUTS_BEFORE_NEW_SOCKET = 3 };
 enum { PROBES = 3, LONG_DEPTH_IDLE = 2 };
 #define EMPTY_PAUSE_NS (20 * AT_MS_NS)
 #define PROBE_EVERY_NS (5 * AT_S_NS)
+#define DRAIN_EVERY_NS (20 * AT_S_NS)
 #define LONG_LINK_NS (3 * AT_MS_NS) /* from here on several questions are under way */
 #define SLOW_LINK_NS (5 * AT_MS_NS)
 
@@ -29,7 +30,8 @@ void at_asking_init(struct at_asking *a, uint64_t now_ns)
 
 bool at_asking_wants(const struct at_asking *a)
 {
-    return under_way(a) == 0 || (!a->ending && under_way(a) < at_asking_depth(a));
+    bool more = !a->ending && !a->draining && under_way(a) < at_asking_depth(a);
+    return under_way(a) == 0 || more;
 }
 
 bool at_asking_due(const struct at_asking *a, uint64_t now_ns)
@@ -42,7 +44,7 @@ bool at_asking_begin(struct at_asking *a, uint64_t now_ns)
     AT_ASSERT(under_way(a) < AT_ASKING_DEPTH_MAX);
     bool probe = under_way(a) == 0 && (a->probe_ns == 0 || now_ns - a->probe_ns >= PROBE_EVERY_NS);
 
-    a->ending = false;
+    a->ending = a->draining = false;
     a->open_count++;
     a->asked_ns = now_ns;
     if (probe)
@@ -82,6 +84,13 @@ void at_asking_probed(struct at_asking *a, uint64_t took_ns)
             a->rtt_ns = a->rtts_ns[i];
 }
 
+/* It may have waited at the donor, so that one that took longer tells nothing. */
+void at_asking_took(struct at_asking *a, uint64_t took_ns)
+{
+    if (took_ns < a->rtt_ns)
+        at_asking_probed(a, took_ns);
+}
+
 void at_asking_replied(struct at_asking *a, bool full, uint64_t now_ns)
 {
     AT_ASSERT(a->open_count > 0);
@@ -90,6 +99,7 @@ void at_asking_replied(struct at_asking *a, bool full, uint64_t now_ns)
     a->full = full;
     a->good_ns = now_ns;
     a->timeout_count = 0;
+    a->draining = a->rtt_ns >= LONG_LINK_NS && now_ns - a->probe_ns >= DRAIN_EVERY_NS;
 }
 
 bool at_asking_failed(struct at_asking *a, enum at_code code, uint64_t now_ns)

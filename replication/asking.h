@@ -10,7 +10,9 @@
  * then it waits 50 ms, doubling up to 1 s, and asks one plain question.
  *
  * From time to time a question is a probe: it asks for no entries and does not wait, and so tells
- * the round trip. Times are monotonic nanoseconds. */
+ * the round trip. On a long link, which is never empty by itself, nothing new is asked before one
+ * until all that is under way has come. Any reply that comes faster than the known round trip tells
+ * it too. Times are monotonic nanoseconds. */
 #ifndef ATOLL_REPLICATION_ASKING_H
 #define ATOLL_REPLICATION_ASKING_H
 
@@ -23,7 +25,8 @@
 struct at_asking {
     uint32_t open_count;     /* asked, not answered */
     uint32_t applying_count; /* answered, not through */
-    bool ending;             /* nothing new until none is under way */
+    bool ending;             /* nothing new until none is under way: something failed */
+    bool draining;           /* the same, for a probe */
     bool full;               /* the last reply was cut by its size */
     bool stalled;            /* the last reply had entries, and none could be applied */
     uint64_t due_ns;         /* not before */
@@ -52,8 +55,9 @@ bool at_asking_slow(const struct at_asking *a);
  * wait_ms. Grows with each timeout, for replies that are large or links that are slow. */
 uint32_t at_asking_timeout_ms(const struct at_asking *a, uint32_t wait_ms);
 
-/* at_asking_probed: the reply to a probe took that long. */
+/* at_asking_probed: the reply to a probe took that long; at_asking_took: any reply did. */
 void at_asking_probed(struct at_asking *a, uint64_t took_ns);
+void at_asking_took(struct at_asking *a, uint64_t took_ns);
 /* at_asking_replied: a good reply came; `full`: its size cut it. open -> applying. */
 void at_asking_replied(struct at_asking *a, bool full, uint64_t now_ns);
 

@@ -49,8 +49,9 @@ void at_replica_copy_state(const struct at_replica *r,
                            struct at_copy_state *ret_state);
 
 /* at_replica_may_copy_from: `donor` is a member here, not fenced, and its process is not one whose
- * replies are dropped (rule 12): FAILED_PRECONDITION. To be asked right before copy_begin: what it
- * told may have been long on its way. */
+ * replies are dropped (rule 12), nor one whose clock would carry ours off (rule 4):
+ * FAILED_PRECONDITION. To be asked right before copy_begin: what it told may have been long on its
+ * way. */
 AT_MUST_USE enum at_code at_replica_may_copy_from(const struct at_replica *r,
                                                   const struct at_copy_state *donor,
                                                   struct at_error *reterr);

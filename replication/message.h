@@ -29,7 +29,8 @@ enum at_message_kind {
     AT_MESSAGE_COPY_OPENED = 13,
     AT_MESSAGE_COPY_ASK = 14, /* the next chunk of one part */
     AT_MESSAGE_COPY_CHUNK = 15,
-    AT_MESSAGE_COPY_CLOSE = 16, /* the snapshot is not needed any more; answered by REFUSED "" */
+    AT_MESSAGE_COPY_CLOSE = 16, /* the snapshot is not needed any more (0: the one that was asked
+                                   for last); answered by REFUSED "" */
 };
 
 struct at_copy_state; /* fill.h */

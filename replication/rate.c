@@ -35,5 +35,6 @@ uint64_t at_rate_of(const struct at_rate *r, uint64_t now_ns)
 
 static uint64_t per_second(uint64_t sum, uint64_t elapsed_ns)
 {
-    return (uint64_t)((double)sum * (double)AT_S_NS / (double)elapsed_ns);
+    double per_s = (double)sum * (double)AT_S_NS / (double)elapsed_ns;
+    return per_s < (double)INT64_MAX ? (uint64_t)per_s : (uint64_t)INT64_MAX;
 }

@@ -230,11 +230,15 @@ struct at_replica_view {
     struct at_vector durable;
     struct at_vector base;           /* log entries at or below are no longer held */
     struct at_positions_facts facts; /* first_open, ends, promises, vouch: what replies carry */
-    struct at_member_view members[AT_MEMBERS_MAX];
+    struct at_member_view members[AT_MEMBERS_MAX]; /* active ones first; gone ones as they fit */
     uint32_t member_count;
+    struct at_member_id gone[AT_ORIGINS_MAX]; /* all that left or were removed, ever */
+    uint32_t gone_count;
     struct at_buf infos; /* what the members' infos borrow */
 };
 
+/* at_replica_view_is_gone: it left or was removed. */
+bool at_replica_view_is_gone(const struct at_replica_view *view, struct at_member_id id);
 void at_replica_view_init(struct at_replica_view *view);
 void at_replica_view_deinit(struct at_replica_view *view);
 /* at_replica_view_fill copies the committed state; `view` is reused without allocating when it is

@@ -20,6 +20,7 @@ leave_epochs(struct at_replica *r, uint32_t at, uint32_t first_open, struct at_v
 static void
 merge_positions(struct at_replica *r, const struct at_copy_state *donor, struct at_vector *grown);
 static void note_grown(struct at_vector *grown, struct at_position p);
+static uint64_t believable(const struct at_replica *r, uint64_t released);
 
 enum at_code at_replica_may_donate(const struct at_replica *r,
                                    struct at_member_id receiver,
@@ -80,6 +81,15 @@ void at_replica_copy_state(const struct at_replica *r,
     }
 }
 
+/* The own clock follows the wall: it is promised again and again. */
+static uint64_t believable(const struct at_replica *r, uint64_t released)
+{
+    uint64_t from = r->hlc.now > r->released ? r->hlc.now : r->released;
+
+    from = released > from ? released : from;
+    return from > UINT64_MAX - r->max_skew_ns ? UINT64_MAX : from + r->max_skew_ns;
+}
+
 enum at_code at_replica_may_copy_from(const struct at_replica *r,
                                       const struct at_copy_state *donor,
                                       struct at_error *reterr)
@@ -90,6 +100,9 @@ enum at_code at_replica_may_copy_from(const struct at_replica *r,
         return at_fail(reterr, AT_FAILED_PRECONDITION, "the donor is no member");
     if (donor->incarnation < r->origins[at].min_incarnation)
         return at_fail(reterr, AT_FAILED_PRECONDITION, "an older process of the donor said this");
+    if (donor->hlc > AT_HLC_MAX || donor->hlc > believable(r, donor->released))
+        return at_fail(reterr, AT_FAILED_PRECONDITION,
+                       "the donor's clock is ahead by more than max_skew");
     return AT_OK;
 }
 
@@ -226,8 +239,8 @@ static void merge_facts(struct at_replica *r, const struct at_positions_facts *f
     }
     for (uint32_t i = 0; i < f->promise_count; i++) {
         uint32_t at = at_replica_add_origin(r, f->promises[i].origin);
-        if (at == AT_NO_ORIGIN)
-            continue;
+        if (at == AT_NO_ORIGIN || f->promises[i].hlc > believable(r, 0))
+            continue; /* as of a reply: an honest one is told again */
         if (at == r->self_index)
             at_hlc_merge(&r->hlc, f->promises[i].hlc < AT_HLC_MAX ? f->promises[i].hlc : 0);
         else
@@ -244,11 +257,13 @@ merge_first_open(struct at_replica *r, const struct at_copy_state *donor, struct
         uint32_t at = at_replica_find_origin(r, f->origin);
         if (at == AT_NO_ORIGIN || f->epoch <= r->origins[at].first_open)
             continue;
-        const struct at_origin *o = &r->origins[at];
+        struct at_origin *o = &r->origins[at];
         for (uint32_t k = 0; k < donor->facts.end_count; k++) {
             const struct at_epoch_end *e = &donor->facts.ends[k];
-            if (at_member_eq(e->origin, o->id) && e->epoch >= o->first_open &&
-                e->epoch < f->epoch && e->end > at_vector_get(&r->applied, e->origin, e->epoch))
+            if (!at_member_eq(e->origin, o->id) || e->epoch < o->first_open || e->epoch >= f->epoch)
+                continue;
+            at_origin_ended(o, e); /* of own epochs too: they leave the vectors now */
+            if (e->end > at_vector_get(&r->applied, e->origin, e->epoch))
                 note_grown(grown, (struct at_position){e->origin, e->epoch, e->end});
         }
         leave_epochs(r, at, f->epoch, grown);

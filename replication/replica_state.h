@@ -10,7 +10,6 @@
 #include "replication/replica.h"
 
 /* Members of now and before, and origins whose registration has not come yet. */
-#define AT_ORIGINS_MAX 64 /* ids are never used again: this many clusters over its life */
 #define AT_GAPS_MAX 64
 
 /* What this process heard from one member. Never stored: whoever restarts knows nothing of the

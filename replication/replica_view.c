@@ -16,6 +16,14 @@ void at_replica_view_init(struct at_replica_view *view)
     *view = (struct at_replica_view){0};
 }
 
+bool at_replica_view_is_gone(const struct at_replica_view *view, struct at_member_id id)
+{
+    for (uint32_t i = 0; i < view->gone_count; i++)
+        if (at_member_eq(view->gone[i], id))
+            return true;
+    return false;
+}
+
 void at_replica_view_deinit(struct at_replica_view *view)
 {
     at_vector_deinit(&view->applied);
@@ -107,6 +115,10 @@ static void add_promise(struct at_positions_facts *f, const struct at_promise *p
 static void fill_members(const struct at_replica *r, struct at_replica_view *view)
 {
     view->member_count = 0;
+    view->gone_count = 0;
+    for (uint32_t i = 0; i < r->origin_count; i++)
+        if (at_replica_is_gone(r, i))
+            view->gone[view->gone_count++] = r->origins[i].id;
     for (int active = 1; active >= 0; active--)
         for (uint32_t i = 0; i < r->origin_count; i++) {
             if (r->peers[i].parked.epoch != 0)

@@ -14,6 +14,8 @@
 enum desk_step { DESK_NONE, DESK_OPENING, DESK_OPEN, DESK_CLOSING };
 enum { ASKS_MAX = 8 };
 #define SILENCE_NS (30 * AT_S_NS)
+/* A huge value must not make the chunks that wait behind it late for whoever asked. */
+#define PAUSE_NS_MAX (3 * AT_S_NS)
 #define CHUNK_BYTES_MAX (512 * AT_KIB)
 #define CURSOR_BYTES_MAX (64 * AT_KIB)
 
@@ -34,6 +36,7 @@ struct at_copy_desk {
     uint64_t heard_ns;
     uint64_t ready_ns; /* no chunk before: pacing */
     struct at_peer_request *opening;
+    bool unwanted; /* what is being opened */
     struct desk_ask asks[ASKS_MAX];
     uint32_t ask_count;
     bool slow; /* chunks are worth packing */
@@ -64,7 +67,8 @@ static void on_read(struct at_copy_job *job);
 static void run_close(struct at_copy_job *job);
 static void on_closed(struct at_copy_job *job);
 static void close_source(struct at_peering *p);
-static void drop_asks(struct at_copy_desk *desk);
+static bool is_gone(struct at_peering *p);
+static void refuse_asks(struct at_peering *p);
 
 void at_copy_desk_init(struct at_peering *p)
 {
@@ -119,6 +123,7 @@ void at_copy_desk_on_open(struct at_neighbor *peer,
     desk->step = DESK_OPENING;
     desk->receiver = open->from;
     desk->opening = request;
+    desk->unwanted = false;
     desk->heard_ns = p->now_ns;
     desk->slow = at_asking_slow(&peer->link.asking);
     at_vector_copy(&desk->needs, &open->needs);
@@ -156,9 +161,11 @@ void at_copy_desk_on_close(struct at_neighbor *peer,
     struct at_peering *p = peer->peering;
     struct at_copy_desk *desk = p->copy_out;
 
-    if (desk->step == DESK_OPEN && at_member_eq(desk->receiver, peer->id) &&
-        desk->snapshot_id == snapshot_id)
+    bool its = at_member_eq(desk->receiver, peer->id);
+    if (desk->step == DESK_OPEN && its && (snapshot_id == desk->snapshot_id || snapshot_id == 0))
         close_source(p);
+    else if (desk->step == DESK_OPENING && its && snapshot_id == 0)
+        desk->unwanted = true;
     at_buf_clear(&p->out);
     at_peering_answer(p, request, at_refused_encode(AT_LIT(""), &p->out));
 }
@@ -169,9 +176,7 @@ void at_copy_desk_step(struct at_peering *p)
 
     if (desk->step == DESK_NONE || desk->step == DESK_OPENING)
         return;
-    const struct at_neighbor *peer = at_neighbor_find(p, desk->receiver);
-    bool gone = peer == NULL || !peer->member || p->now_ns > desk->heard_ns + SILENCE_NS;
-    if (desk->step == DESK_OPEN && gone)
+    if (desk->step == DESK_OPEN && is_gone(p))
         close_source(p);
     if (desk->busy)
         return;
@@ -190,6 +195,16 @@ void at_copy_desk_step(struct at_peering *p)
     desk->ask_count--;
     memmove(&desk->asks[0], &desk->asks[1], desk->ask_count * sizeof(desk->asks[0]));
     give(p, run_read, on_read);
+}
+
+/* Who waits for an answer says nothing meanwhile. */
+static bool is_gone(struct at_peering *p)
+{
+    const struct at_copy_desk *desk = p->copy_out;
+    const struct at_neighbor *peer = at_neighbor_find(p, desk->receiver);
+    bool waits = desk->busy || desk->ask_count > 0;
+
+    return peer == NULL || !peer->member || (!waits && p->now_ns > desk->heard_ns + SILENCE_NS);
 }
 
 bool at_copy_desk_idle(const struct at_peering *p)
@@ -254,7 +269,7 @@ static void on_opened(struct at_copy_job *job)
                                     .state = &state};
     at_buf_clear(&p->out);
     at_peering_answer(p, request, at_copy_opened_encode(&opened, &p->out));
-    if (p->draining)
+    if (p->draining || desk->unwanted)
         close_source(p);
 }
 
@@ -297,8 +312,11 @@ static void on_read(struct at_copy_job *job)
     struct at_peering *p = job->peering;
     uint64_t from_ns = desk->ready_ns > p->now_ns ? desk->ready_ns : p->now_ns;
 
+    uint64_t pause_ns = desk->read_bytes * AT_S_NS / p->copy_bytes_per_s;
+
     desk->busy = false;
-    desk->ready_ns = from_ns + desk->read_bytes * AT_S_NS / p->copy_bytes_per_s;
+    desk->heard_ns = p->now_ns;
+    desk->ready_ns = from_ns + (pause_ns < PAUSE_NS_MAX ? pause_ns : PAUSE_NS_MAX);
     if (desk->code == AT_OK) {
         at_peer_request_reply(desk->reading.request, at_buf_slice(&desk->reply));
     } else {
@@ -317,7 +335,7 @@ static void close_source(struct at_peering *p)
 {
     struct at_copy_desk *desk = p->copy_out;
 
-    drop_asks(desk);
+    refuse_asks(p);
     desk->step = DESK_CLOSING;
     if (!desk->busy)
         give(p, run_close, on_closed);
@@ -343,9 +361,12 @@ static void on_closed(struct at_copy_job *job)
     desk->step = DESK_NONE;
 }
 
-static void drop_asks(struct at_copy_desk *desk)
+/* Who asked begins anew at once, here or elsewhere; one that got no answer would wait for it. */
+static void refuse_asks(struct at_peering *p)
 {
+    struct at_copy_desk *desk = p->copy_out;
+
     for (uint32_t i = 0; i < desk->ask_count; i++)
-        at_peer_request_drop(desk->asks[i].request);
+        at_peering_refuse(p, desk->asks[i].request, "there is no such snapshot here");
     desk->ask_count = 0;
 }

@@ -68,6 +68,8 @@ struct at_copy_link {
     void *sink;
     uint32_t next_part;
     uint32_t parts_left;
+    struct at_copy_bound bound;
+    bool told_closed;
     struct copy_lane lanes[LANES];
     enum at_code code;
     struct at_error error;
@@ -75,7 +77,6 @@ struct at_copy_link {
 
 static bool needs_copy(const struct at_peering *p);
 static void try_next_donor(struct at_peering *p);
-static struct at_neighbor *nearest(struct at_peering *p);
 static void on_open_answer(struct at_ask *ask);
 static void begin_sink(struct at_peering *p);
 static void run_open(struct at_copy_job *job);
@@ -136,27 +137,6 @@ void at_copy_link_deinit(struct at_peering *p)
     at_free(link);
 }
 
-void at_copy_link_needs(struct at_peering *p, const struct at_reply *reply)
-{
-    struct at_copy_link *link = p->copy_in;
-    struct at_vector open = {0};
-
-    if (reply->gap_count == 0)
-        return;
-    for (uint32_t i = 0; i < link->needs.count; i++) { /* what has come meanwhile is no gap */
-        struct at_position gap = link->needs.items[i];
-        if (gap.epoch >= at_positions_facts_first_open(&p->view.facts, gap.origin) &&
-            at_vector_get(&p->view.applied, gap.origin, gap.epoch) < gap.seq)
-            (void)at_vector_raise(&open, gap);
-    }
-    for (uint32_t i = 0; i < reply->gap_count; i++)
-        if (at_vector_get(&p->view.applied, reply->gaps[i].base.origin, reply->gaps[i].base.epoch) <
-            reply->gaps[i].base.seq)
-            (void)at_vector_raise(&open, reply->gaps[i].base);
-    at_vector_deinit(&link->needs);
-    link->needs = open;
-}
-
 bool at_copy_link_idle(const struct at_peering *p)
 {
     return p->copy_in->step == LINK_IDLE;
@@ -177,6 +157,8 @@ void at_copy_link_step(struct at_peering *p)
 {
     struct at_copy_link *link = p->copy_in;
 
+    if (link->step == LINK_FILLING && !at_copy_may_ask(p, at_neighbor_find(p, link->donor)))
+        abort_copy(p, "the donor is a member no more, or the link to it is cut");
     if (link->step == LINK_ASKING && !link->open_out)
         try_next_donor(p);
     else if (link->step == LINK_FILLING)
@@ -205,7 +187,11 @@ static bool needs_copy(const struct at_peering *p)
 static void try_next_donor(struct at_peering *p)
 {
     struct at_copy_link *link = p->copy_in;
-    struct at_neighbor *peer = needs_copy(p) && !at_copy_desk_serves(p) ? nearest(p) : NULL;
+    struct at_neighbor *peer = needs_copy(p) && !at_copy_desk_serves(p)
+                                   ? at_copy_nearest(p, link->tried, link->tried_count)
+                                   : NULL;
+
+    at_copy_needs(p, &link->needs);
     struct at_copy_open open = {.instance_id = p->view.instance_id,
                                 .from = p->view.self,
                                 .incarnation = p->view.epoch,
@@ -219,6 +205,7 @@ static void try_next_donor(struct at_peering *p)
         reset(p);
         return;
     }
+    link->told_closed = false;
     link->tried[link->tried_count++] = peer->id;
     link->donor = peer->id;
     config.host = peer->host;
@@ -230,22 +217,6 @@ static void try_next_donor(struct at_peering *p)
                      at_peering_ask_over(p, link->client, &link->open_ask, ASK_TIMEOUT_MS);
     if (!link->open_out)
         at_peering_wake_at(p, p->now_ns + BACK_OFF_MIN_MS * AT_MS_NS);
-}
-
-static struct at_neighbor *nearest(struct at_peering *p)
-{
-    const struct at_copy_link *link = p->copy_in;
-    struct at_neighbor *best = NULL;
-
-    for (uint32_t i = 0; i < p->peer_count && link->tried_count < AT_NEIGHBORS_MAX; i++) {
-        struct at_neighbor *peer = p->peers[i];
-        bool tried = !peer->member || peer->host == NULL;
-        for (uint32_t k = 0; k < link->tried_count; k++)
-            tried = tried || at_member_eq(link->tried[k], peer->id);
-        if (!tried && (best == NULL || peer->link.asking.rtt_ns < best->link.asking.rtt_ns))
-            best = peer;
-    }
-    return best;
 }
 
 static void on_open_answer(struct at_ask *ask)
@@ -275,6 +246,8 @@ static void on_open_answer(struct at_ask *ask)
         if (link->opened.kind != 0)
             at_message_deinit(&link->opened);
         link->opened = (struct at_message){0};
+        if (ask->question.code != AT_OK)
+            tell_closed(p); /* it may open it all the same */
         at_arena_reset(&link->arena);
         at_peer_question_done(&ask->question);
     }
@@ -290,6 +263,7 @@ static void begin_sink(struct at_peering *p)
     at_log(AT_LOG_INFO, "a copy begins", AT_KV_U64("donor", link->donor.v),
            AT_KV_U64("bytes", link->opened.u.copy_opened.bytes));
     show(p, link->donor, link->opened.u.copy_opened.bytes);
+    at_copy_bound_init(&link->bound, link->opened.u.copy_opened.bytes, link->parts_left);
     link->job.run = run_open;
     link->job.on_end = on_sink_open;
     link->job_out = true;
@@ -443,6 +417,10 @@ static void on_taken(struct at_copy_job *job)
         abort_copy(p, lane->error.msg);
         return;
     }
+    if (!at_copy_bound_take(&link->bound, bytes, last)) {
+        abort_copy(p, "there is much more than the donor told, or no end of it");
+        return;
+    }
     pthread_mutex_lock(&p->status_lock);
     p->copied_bytes += bytes;
     if (p->copied_bytes > p->copy_bytes)
@@ -479,7 +457,6 @@ static void on_finished(struct at_copy_job *job)
         return;
     }
     at_log(AT_LOG_INFO, "a copy is complete", AT_KV_U64("donor", link->donor.v));
-    link->needs.count = 0;
     link->step = LINK_ABORTING; /* the same end, with nothing to abort */
     link->back_off_ms = 0;
     end_when_quiet(p);
@@ -495,6 +472,7 @@ static void abort_copy(struct at_peering *p, const char *why)
     at_log(AT_LOG_WARN, "a copy is dropped, beginning again later",
            AT_KV_U64("donor", link->donor.v), AT_KV_STR("why", why));
     link->step = LINK_ABORTING;
+    tell_closed(p);
     back_off(link);
     end_when_quiet(p);
 }
@@ -503,17 +481,18 @@ static void tell_closed(struct at_peering *p)
 {
     struct at_copy_link *link = p->copy_in;
     struct at_neighbor *donor = at_neighbor_find(p, link->donor);
-    struct at_copy_close close = {.instance_id = p->view.instance_id,
-                                  .from = p->view.self,
-                                  .snapshot_id = link->opened.u.copy_opened.snapshot_id};
+    struct at_copy_close close = {.instance_id = p->view.instance_id, .from = p->view.self};
 
-    if (donor == NULL)
+    if (donor == NULL || link->told_closed)
         return;
+    if (link->opened.kind == AT_MESSAGE_COPY_OPENED)
+        close.snapshot_id = link->opened.u.copy_opened.snapshot_id;
     struct at_ask *ask = AT_NEW(struct at_ask);
     ask->on_end = on_closed;
     at_buf_clear(&p->out);
-    if (at_copy_close_encode(&close, &p->out) != AT_OK ||
-        !at_peering_ask(donor, ask, CLOSE_TIMEOUT_MS))
+    link->told_closed = at_copy_close_encode(&close, &p->out) == AT_OK &&
+                        at_peering_ask(donor, ask, CLOSE_TIMEOUT_MS);
+    if (!link->told_closed)
         at_free(ask);
 }
 

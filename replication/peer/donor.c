@@ -81,7 +81,8 @@ void at_donor_on_pull(struct at_neighbor *peer,
     waiting->came_ns = p->now_ns;
     waiting->deadline_ns = p->now_ns + wait_ms * AT_MS_NS;
     at_peering_heard(peer, &pull->applied);
-    if (pull->request_id < seat->newest.request_id)
+    /* Its ids begin with its wall clock: after a restart they may be lower. */
+    if (pull->continues != 0 && pull->request_id < seat->newest.request_id)
         return;
     at_pull_copy(&seat->newest, pull);
     peer->note.pending = true;

@@ -270,47 +270,42 @@ static void on_written(struct at_room_act *act)
 {
     struct at_peering *p = act->peering;
     struct at_fence_room *room = &p->fence;
-    uint64_t lost = 0;
 
     room->act_out = false;
     room->due_ns = 0;
-    if (act->write.code != AT_OK) {
-        if (act->write.code != AT_FAILED_PRECONDITION)
-            at_log(AT_LOG_WARN, "REMOVE could not be written, trying again",
-                   AT_KV_STR("code", at_code_name(act->write.code)));
-        return;
-    }
-    for (uint32_t i = 0; i < room->removal.member_count; i++)
-        lost += lost_of(p, room->removal.members[i]);
-    for (struct at_mail *m = room->waiting; m != NULL; m = m->next)
-        ((struct at_remove *)m)->lost_count_min = lost;
+    if (act->write.code != AT_OK && act->write.code != AT_FAILED_PRECONDITION)
+        at_log(AT_LOG_WARN, "REMOVE could not be written, trying again",
+               AT_KV_STR("code", at_code_name(act->write.code)));
 }
 
-/* What anyone told of its last entry, and nobody who is left has. */
+/* What anyone told of its last entry, and nobody who is left has: those vouched for its end,
+ * whoever wrote the removal. */
 static uint64_t lost_of(const struct at_peering *p, struct at_member_id id)
 {
-    const struct at_removal *removal = &p->fence.removal;
+    const struct at_positions_facts *facts = &p->view.facts;
     struct at_position known = {0};
     uint64_t kept = 0;
 
     for (uint32_t i = 0; i < p->view.member_count; i++)
         if (at_member_eq(p->view.members[i].id, id))
             known = p->view.members[i].known;
-    for (uint32_t i = 0; i < removal->vouch_count; i++) {
-        const struct at_position *v = &removal->vouches[i].position;
+    for (uint32_t i = 0; i < facts->vouch_count; i++) {
+        const struct at_position *v = &facts->vouches[i].position;
         if (at_member_eq(v->origin, id) && v->epoch == known.epoch && v->seq > kept)
             kept = v->seq;
     }
+    for (uint32_t i = 0; i < facts->end_count; i++)
+        if (at_member_eq(facts->ends[i].origin, id) && facts->ends[i].epoch == known.epoch &&
+            facts->ends[i].end > kept)
+            kept = facts->ends[i].end;
     return known.seq > kept ? known.seq - kept : 0;
 }
 
 static bool is_removed(const struct at_peering *p, const struct at_remove *remove)
 {
     for (uint32_t i = 0; i < remove->member_count; i++)
-        for (uint32_t k = 0; k < p->view.member_count; k++)
-            if (at_member_eq(p->view.members[k].id, remove->members[i]) &&
-                p->view.members[k].state != AT_ORIGIN_REMOVED)
-                return false;
+        if (!at_replica_view_is_gone(&p->view, remove->members[i]))
+            return false;
     return true;
 }
 
@@ -332,6 +327,8 @@ static void end_what_is_over(struct at_peering *p)
             continue;
         }
         *link = remove->mail.next;
+        for (uint32_t i = 0; i < remove->member_count && over; i++)
+            remove->lost_count_min += lost_of(p, remove->members[i]);
         if (over)
             end_one(remove, AT_OK, NULL);
         else if (refused)

@@ -11,6 +11,7 @@
 static const char *
 give(struct at_peering *p, struct at_peer_request *request, struct at_message *m);
 static const char *why_not(struct at_peering *p, uint64_t instance_id, struct at_member_id from);
+static bool is_cut(struct at_peering *p, const struct at_message *m);
 static bool hold(struct at_peering *p, struct at_peer_request *request);
 
 void at_inbox_take(struct at_peering *p, struct at_peer_request *request)
@@ -26,9 +27,12 @@ void at_inbox_take(struct at_peering *p, struct at_peer_request *request)
         at_peering_refuse(p, request, "malformed message");
         return;
     }
-    const char *why = give(p, request, &m);
+    bool cut = is_cut(p, &m);
+    const char *why = cut ? NULL : give(p, request, &m);
     at_message_deinit(&m);
     at_arena_reset(&p->scratch);
+    if (cut)
+        at_peer_request_drop(request);
     if (why != NULL)
         at_peering_refuse(p, request, why);
 }
@@ -104,10 +108,34 @@ static const char *why_not(struct at_peering *p, uint64_t instance_id, struct at
         if (!at_member_eq(member->id, from))
             continue;
         if (member->fenced || !member->active)
-            return "you are removed from this instance";
+            return AT_REFUSED_REMOVED;
         return at_neighbor_find(p, from) == NULL ? "there is no room for you here" : NULL;
     }
-    return "you are not a member of this instance";
+    return at_replica_view_is_gone(&p->view, from) ? AT_REFUSED_REMOVED
+                                                   : "you are not a member of this instance";
+}
+
+static bool is_cut(struct at_peering *p, const struct at_message *m)
+{
+    struct at_member_id from = {0};
+
+    if (m->kind == AT_MESSAGE_PULL)
+        from = m->u.pull.from;
+    else if (m->kind == AT_MESSAGE_CLOSE)
+        from = m->u.close.origin;
+    else if (m->kind == AT_MESSAGE_VECTOR)
+        from = m->u.vector_ask.from;
+    else if (m->kind == AT_MESSAGE_JOIN)
+        from = m->u.join.from;
+    else if (m->kind == AT_MESSAGE_FENCE)
+        from = m->u.fence.from;
+    else if (m->kind == AT_MESSAGE_COPY_OPEN)
+        from = m->u.copy_open.from;
+    else if (m->kind == AT_MESSAGE_COPY_ASK)
+        from = m->u.copy_ask.from;
+    else if (m->kind == AT_MESSAGE_COPY_CLOSE)
+        from = m->u.copy_close.from;
+    return at_cut_of(p, from).answering;
 }
 
 static bool hold(struct at_peering *p, struct at_peer_request *request)

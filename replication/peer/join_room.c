@@ -11,6 +11,7 @@
 
 enum { QUESTION_TIMEOUT_MS = 2000, CAUGHT_UP_ENTRIES_MAX = 100 };
 #define LOOK_NS (300 * AT_MS_NS)
+#define GREET_AGAIN_NS (60 * AT_S_NS) /* what was told in between may have been wrong */
 
 /* A JOIN of another, on its way through the writer. */
 struct join_asked {
@@ -29,6 +30,13 @@ struct join_answered {
     struct at_peer_question question; /* holds the bytes that the message borrows */
 };
 
+struct told_removed {
+    struct at_room_call call; /* first */
+    struct at_member_id by;
+};
+
+static void run_removed(struct at_replica_call *call, struct at_replica *replica);
+static void on_removed(struct at_room_call *call);
 static void note_progress(struct at_peering *p, const struct at_join *join);
 static void run_answer(struct at_replica_call *call, struct at_replica *replica);
 static void on_answer_ready(struct at_room_call *call);
@@ -85,11 +93,12 @@ static void note_progress(struct at_peering *p, const struct at_join *join)
     if (join->copied_bytes > peer->progress.copied_bytes)
         at_rate_add(&peer->progress_rate, join->copied_bytes - peer->progress.copied_bytes,
                     p->now_ns);
-    peer->progress = (struct at_member_progress){.member = join->from,
-                                                 .mode = join->mode,
-                                                 .caught_up = join->caught_up,
-                                                 .copied_bytes = join->copied_bytes,
-                                                 .copy_bytes = join->copy_bytes};
+    peer->progress = (struct at_member_progress){
+        .member = join->from,
+        .mode = join->mode <= AT_MODE_REMOVED ? join->mode : (uint8_t)AT_MODE_INIT,
+        .caught_up = join->caught_up,
+        .copied_bytes = join->copied_bytes,
+        .copy_bytes = join->copy_bytes};
     pthread_mutex_unlock(&p->status_lock);
 }
 
@@ -126,6 +135,28 @@ void at_join_room_greet(struct at_neighbor *peer)
     peer->greeted = false;
 }
 
+void at_join_room_told_removed(struct at_neighbor *peer)
+{
+    struct told_removed *told = AT_NEW(struct told_removed);
+
+    told->by = peer->id;
+    told->call.call.run = run_removed;
+    told->call.on_end = on_removed;
+    if (!at_peering_call(peer->peering, &told->call))
+        at_free(told);
+}
+
+/* Writer thread. */
+static void run_removed(struct at_replica_call *call, struct at_replica *replica)
+{
+    at_replica_told_removed(replica, ((struct told_removed *)call)->by);
+}
+
+static void on_removed(struct at_room_call *call)
+{
+    at_free(call);
+}
+
 void at_join_room_step(struct at_peering *p)
 {
     struct at_join_room *room = &p->join;
@@ -144,7 +175,8 @@ void at_join_room_step(struct at_peering *p)
         struct at_neighbor *peer = p->peers[i];
         if (peer->join_open || p->now_ns < peer->join_due_ns)
             continue;
-        if (filling || peer->told_filling || !peer->greeted || has_left(&p->view) ||
+        bool greeted = peer->greeted && p->now_ns < peer->greeted_ns + GREET_AGAIN_NS;
+        if (filling || peer->told_filling || !greeted || has_left(&p->view) ||
             (!room->out && is_missing(room, peer->id)))
             ask(peer);
     }
@@ -199,7 +231,7 @@ static void ask(struct at_neighbor *peer)
 
     for (uint32_t i = 0; i < view->member_count; i++)
         if (at_member_eq(view->members[i].id, view->self))
-            join.info = view->members[i].info;
+            join.info = view->members[i].info, join.registered = view->members[i].registered;
     pthread_mutex_lock(&p->status_lock);
     join.copied_bytes = p->copied_bytes;
     join.copy_bytes = p->copy_bytes;
@@ -238,10 +270,13 @@ static void deliver(struct at_neighbor *peer, struct at_ask *ask)
     ask->question.reply = at_slice_make(NULL, 0);
     bool good =
         at_message_decode(answered->question.reply, &answered->arena, &answered->message) == AT_OK;
-    if (good && answered->message.kind == AT_MESSAGE_JOIN_ANSWER &&
-        at_member_eq(answer->from, peer->id) &&
+    bool answers = good && answered->message.kind == AT_MESSAGE_JOIN_ANSWER;
+    if (answers && !at_member_eq(answer->from, peer->id))
+        at_neighbor_mistaken(peer);
+    if (answers && at_member_eq(answer->from, peer->id) &&
         at_replica_view_is_instance(&p->view, answer->instance_id)) {
         peer->greeted = true;
+        peer->greeted_ns = p->now_ns;
         atomic_store(&peer->heard_ns, p->now_ns);
         for (uint32_t i = 0; i < answer->member_count; i++)
             if (at_neighbor_find(p, answer->members[i].id) == NULL)
@@ -274,6 +309,7 @@ static void on_delivered(struct at_room_call *call)
 static void look_whether_caught_up(struct at_peering *p)
 {
     struct at_join_room *room = &p->join;
+    uint64_t left = CAUGHT_UP_ENTRIES_MAX;
     uint64_t missing = 0;
     bool somebody = false;
 
@@ -297,10 +333,13 @@ static void look_whether_caught_up(struct at_peering *p)
             struct at_position end = told->items[k];
             uint64_t has = at_vector_get(&p->view.applied, end.origin, end.epoch);
             bool open = end.epoch >= at_positions_facts_first_open(&p->view.facts, end.origin);
-            missing += open && end.seq > has ? end.seq - has : 0;
+            missing = open && end.seq > has ? end.seq - has : 0;
+            if (missing > left)
+                return;
+            left -= missing;
         }
     }
-    if (!somebody || missing > CAUGHT_UP_ENTRIES_MAX)
+    if (!somebody)
         return;
     room->caught_up.call.run = run_caught_up;
     room->caught_up.on_end = on_caught_up;

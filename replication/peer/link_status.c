@@ -13,6 +13,8 @@ static enum at_link_state state_of(const struct at_neighbor *peer,
                                    const struct at_replica_view *view,
                                    struct at_lag lag,
                                    bool in_touch);
+static uint64_t bytes_of(const struct at_pull_link *link, uint64_t entries);
+static bool is_active(const struct at_replica_view *view, struct at_member_id id);
 static bool is_filled(const struct at_replica_view *view);
 
 uint32_t
@@ -56,7 +58,7 @@ uint32_t at_peering_progress(struct at_peering *p,
                                         .bytes_per_s = at_rate_of(&p->copied_rate, now_ns)};
     for (uint32_t i = 0; i < p->peer_count && count < count_max; i++) {
         const struct at_neighbor *peer = p->peers[i];
-        if (peer->progress.member.v == 0)
+        if (peer->progress.member.v == 0 || !is_active(&view, peer->id))
             continue;
         ret_members[count] = peer->progress;
         ret_members[count++].bytes_per_s = at_rate_of(&peer->progress_rate, now_ns);
@@ -86,6 +88,14 @@ const char *at_link_state_name(enum at_link_state state)
     return "";
 }
 
+static bool is_active(const struct at_replica_view *view, struct at_member_id id)
+{
+    for (uint32_t i = 0; i < view->member_count; i++)
+        if (at_member_eq(view->members[i].id, id))
+            return view->members[i].active;
+    return false;
+}
+
 static struct at_link_status describe(struct at_peering *p,
                                       const struct at_neighbor *peer,
                                       const struct at_replica_view *view,
@@ -113,11 +123,21 @@ static struct at_link_status describe(struct at_peering *p,
         .skew_ms = in_touch && evidence->reply_ns != 0 ? link->skew_ms : 0,
     };
     if (link->applied_entries > 0)
-        status.lag_bytes = (uint64_t)((double)lag.entries * (double)link->applied_bytes /
-                                      (double)link->applied_entries);
+        status.lag_bytes = bytes_of(link, lag.entries);
     if (at_member_eq(p->copy_donor, peer->id))
         status.state = AT_LINK_COPYING;
+    if (at_cut_of_locked(p, peer->id).asking) {
+        status.state = AT_LINK_CUT;
+        status.lag_known = false;
+    }
     return status;
+}
+
+static uint64_t bytes_of(const struct at_pull_link *link, uint64_t entries)
+{
+    double bytes = (double)entries * (double)link->applied_bytes / (double)link->applied_entries;
+
+    return bytes < (double)INT64_MAX ? (uint64_t)bytes : (uint64_t)INT64_MAX;
 }
 
 /* False: there is too little here to pull onto. */

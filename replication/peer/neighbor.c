@@ -11,6 +11,7 @@
 
 static const struct at_member_view *member_of(const struct at_peering *p, struct at_member_id id);
 static struct at_neighbor *add(struct at_peering *p, struct at_member_id id);
+static void make_room(struct at_peering *p);
 static void follow_view(struct at_neighbor *peer, const struct at_member_view *member);
 static void adopt(struct at_neighbor *peer, struct at_slice info);
 static void set_text(char **text, struct at_slice value);
@@ -25,13 +26,17 @@ void at_neighbors_step(struct at_peering *p)
         if (at_member_eq(member->id, p->view.self))
             continue;
         struct at_neighbor *peer = at_neighbor_find(p, member->id);
-        if (peer == NULL && member->active && !member->fenced)
+        bool wanted = member->active && !member->fenced;
+        if (peer == NULL && wanted)
             peer = add(p, member->id);
+        if (peer == NULL && wanted)
+            make_room(p);
         if (peer != NULL)
             follow_view(peer, member);
     }
     for (uint32_t i = p->peer_count; i-- > 0;)
-        if (!p->peers[i]->member && member_of(p, p->peers[i]->id) != NULL)
+        if (at_replica_view_is_gone(&p->view, p->peers[i]->id) ||
+            (!p->peers[i]->member && member_of(p, p->peers[i]->id) != NULL))
             begin_ending(p, i); /* one that only an answer named stays: it may become a member */
     for (uint32_t i = p->ending_count; i-- > 0;) {
         if (!is_quiet(p->ending[i]))
@@ -56,7 +61,8 @@ at_neighbor_told(struct at_peering *p, struct at_member_id id, struct at_slice i
 
     if (id.v == 0 || at_member_eq(id, p->view.self))
         return NULL;
-    if (member != NULL && (member->fenced || !member->active))
+    if ((member != NULL && (member->fenced || !member->active)) ||
+        at_replica_view_is_gone(&p->view, id))
         return NULL;
     struct at_neighbor *peer = at_neighbor_find(p, id);
     if (peer == NULL)
@@ -68,6 +74,12 @@ at_neighbor_told(struct at_peering *p, struct at_member_id id, struct at_slice i
     if (info.len > 0)
         adopt(peer, info);
     return peer;
+}
+
+void at_neighbor_mistaken(struct at_neighbor *peer)
+{
+    peer->greeted = false;
+    adopt(peer, at_slice_make(peer->seen_info, peer->seen_info_size));
 }
 
 bool at_neighbor_in_touch(const struct at_neighbor *peer)
@@ -114,6 +126,16 @@ static struct at_neighbor *add(struct at_peering *p, struct at_member_id id)
     p->peers[p->peer_count++] = peer;
     pthread_mutex_unlock(&p->status_lock);
     return peer;
+}
+
+/* For a member one that is none has to go. */
+static void make_room(struct at_peering *p)
+{
+    for (uint32_t i = 0; i < p->peer_count; i++)
+        if (!p->peers[i]->member) {
+            begin_ending(p, i);
+            return;
+        }
 }
 
 static void follow_view(struct at_neighbor *peer, const struct at_member_view *member)

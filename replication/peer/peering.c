@@ -235,6 +235,8 @@ void at_peering_on_reply(void *ctx, struct at_peer_question *question)
 bool at_peering_ask(struct at_neighbor *peer, struct at_ask *ask, uint32_t timeout_ms)
 {
     ask->peer = peer;
+    if (at_cut_of(peer->peering, peer->id).asking)
+        return false;
     if (!at_peering_ask_over(peer->peering, peer->link.client, ask, timeout_ms))
         return false;
     peer->busy++;
@@ -377,6 +379,7 @@ static void turn(struct at_peering *p)
     p->port.view(p->port.ctx, &p->view);
     if (!p->draining)
         at_neighbors_step(p);
+    at_cuts_step(p);
     for (struct at_mail *m = applied; m != NULL; m = next) {
         next = m->next;
         p->applies_out--;
@@ -394,6 +397,8 @@ static void turn(struct at_peering *p)
         struct at_neighbor *peer = ask->peer;
         next = m->next;
         p->asks_out--;
+        if (peer != NULL && ask->question.code == AT_OK && at_cut_of(p, peer->id).asking)
+            ask->question.code = AT_UNAVAILABLE;
         ask->on_end(ask);
         if (peer != NULL)
             peer->busy--;
@@ -479,13 +484,13 @@ static void step_rooms(struct at_peering *p)
 
 static void begin_draining(struct at_peering *p)
 {
+    at_inbox_drop(p);
+    (void)at_copy_link_stop(p); /* while its donor can still be told */
     p->draining = true;
     p->quiet_ns = at_clock_mono_ns(&p->clock) + (p->wait_ms + QUIET_EXTRA_MS) * AT_MS_NS;
     for (uint32_t i = 0; i < p->peer_count; i++)
         at_donor_drop(p->peers[i]);
     at_position_desk_drop(p);
-    at_inbox_drop(p);
-    (void)at_copy_link_stop(p);
     at_copy_desk_drop(p);
     p->farewell.call.run = run_nothing;
     p->farewell.on_end = end_nothing;

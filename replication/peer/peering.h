@@ -226,6 +226,13 @@ uint32_t at_peering_progress(struct at_peering *p,
                              struct at_member_progress *ret_members,
                              uint32_t count_max);
 
+/* --- drills --- */
+
+/* at_peering_cut cuts the link to `member`, until it is healed (both false) or the process ends.
+ * `asking`: nothing is asked of it, and what it still answers is not taken; `answering`: it gets no
+ * answers from here. Any thread. */
+void at_peering_cut(struct at_peering *p, struct at_member_id member, bool asking, bool answering);
+
 /* --- status --- */
 
 enum at_link_state {

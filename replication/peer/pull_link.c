@@ -15,6 +15,7 @@
 
 #define REOPEN_NS (500 * AT_MS_NS)
 #define UNPACKED_BYTES_MAX AT_PEER_MESSAGE_BYTES_MAX
+#define SKEW_MS_MAX UINT64_C(1000000000000)
 
 static bool may_ask(const struct at_neighbor *peer);
 static void ask(struct at_neighbor *peer);
@@ -28,6 +29,7 @@ static bool take_reply(struct at_neighbor *peer, struct at_lane *lane);
 static bool unpack(struct at_lane *lane);
 static bool is_good(struct at_neighbor *peer, const struct at_lane *lane);
 static void note_reply(struct at_neighbor *peer, const struct at_lane *lane);
+static int64_t skew_ms(const struct at_peering *p, uint64_t hlc, uint64_t rtt_ns);
 static void release(struct at_pull_link *link, struct at_lane *lane);
 static enum at_asking_result result_of(const struct at_lane *lane,
                                        const struct at_replica_view *view);
@@ -41,6 +43,7 @@ void at_pull_link_init(struct at_neighbor *peer)
     at_asking_init(&link->asking, peer->peering->now_ns);
     at_lag_evidence_init(&link->evidence, peer->peering->now_ns);
     at_vector_init(&link->told);
+    at_vector_init(&link->gaps);
     for (uint32_t i = 0; i < AT_ASKING_DEPTH_MAX; i++) {
         struct at_lane *lane = &link->lanes[i];
         at_vector_init(&lane->asked_applied);
@@ -112,6 +115,7 @@ void at_pull_link_deinit(struct at_neighbor *peer)
     at_peer_client_close(&link->client);
     at_lag_evidence_deinit(&link->evidence);
     at_vector_deinit(&link->told);
+    at_vector_deinit(&link->gaps);
     for (uint32_t i = 0; i < AT_ASKING_DEPTH_MAX; i++) {
         at_vector_deinit(&link->lanes[i].asked_applied);
         at_arena_deinit(&link->lanes[i].arena);
@@ -222,9 +226,12 @@ static void on_end(struct at_ask *ask)
     if (ask->question.code != AT_OK) {
         fail(peer, lane, ask->question.code);
     } else {
+        uint64_t took_ns = peer->peering->now_ns - lane->asked_ns;
         lane->step = AT_LANE_CAME;
         if (lane->probe)
-            at_asking_probed(&peer->link.asking, peer->peering->now_ns - lane->asked_ns);
+            at_asking_probed(&peer->link.asking, took_ns);
+        else
+            at_asking_took(&peer->link.asking, took_ns);
     }
     take_in_order(peer);
 }
@@ -285,7 +292,6 @@ static bool take_reply(struct at_neighbor *peer, struct at_lane *lane)
     const struct at_reply *reply = &apply->message.u.reply;
     at_peering_heard(peer, &reply->ends_known);
     note_reply(peer, lane);
-    at_copy_link_needs(p, reply);
     apply->dropped = false;
     apply->applied_count = 0;
     apply->discarded_count = 0;
@@ -333,7 +339,9 @@ static bool is_good(struct at_neighbor *peer, const struct at_lane *lane)
     if (m->kind == AT_MESSAGE_REFUSED) {
         at_log(AT_LOG_WARN, "a peer refuses us, asking again later", AT_KV_STR("peer", peer->name),
                AT_KV_SLICE("why", m->u.refused));
-        at_join_room_greet(peer); /* if we are removed, its answer says so */
+        at_join_room_greet(peer); /* it may not know of us yet */
+        if (at_slice_eq_cstr(m->u.refused, AT_REFUSED_REMOVED))
+            at_join_room_told_removed(peer);
         return false;
     }
     if (m->kind != AT_MESSAGE_REPLY || reply->to_request != lane->request_id ||
@@ -341,6 +349,8 @@ static bool is_good(struct at_neighbor *peer, const struct at_lane *lane)
         !at_replica_view_is_instance(&peer->peering->view, reply->instance_id)) {
         at_log(AT_LOG_WARN, "a peer's reply is not to our question, asking again later",
                AT_KV_STR("peer", peer->name));
+        if (m->kind == AT_MESSAGE_REPLY && !at_member_eq(reply->from, peer->id))
+            at_neighbor_mistaken(peer);
         return false;
     }
     return true;
@@ -352,19 +362,32 @@ static void note_reply(struct at_neighbor *peer, const struct at_lane *lane)
     struct at_pull_link *link = &peer->link;
     const struct at_reply *reply = &lane->apply.message.u.reply;
     uint64_t bytes = 0;
-    int64_t ahead_ns =
-        (int64_t)(reply->hlc + link->asking.rtt_ns / 2) - (int64_t)at_clock_wall_ns(&p->clock);
 
     for (uint32_t i = 0; i < reply->run_count; i++)
         bytes += reply->runs[i].record.len;
+    link->gaps.count = 0;
+    for (uint32_t i = 0; i < reply->gap_count; i++)
+        (void)at_vector_raise(&link->gaps, reply->gaps[i].base);
     pthread_mutex_lock(&p->status_lock);
     link->more = reply->more;
-    link->skew_ms = ahead_ns / (int64_t)AT_MS_NS;
+    link->skew_ms = skew_ms(p, reply->hlc, link->asking.rtt_ns);
     link->applied_bytes += bytes;
     at_rate_add(&link->byte_rate, bytes, p->now_ns);
     at_lag_evidence_note(&link->evidence, reply, p->now_ns);
     at_vector_copy(&link->told, &reply->ends_known);
     pthread_mutex_unlock(&p->status_lock);
+}
+
+/* Whatever it says, what is shown is a number of at most SKEW_MS_MAX. */
+static int64_t skew_ms(const struct at_peering *p, uint64_t hlc, uint64_t rtt_ns)
+{
+    uint64_t here_ns = at_clock_wall_ns(&p->clock);
+    uint64_t there_ns = hlc < UINT64_MAX - rtt_ns / 2 ? hlc + rtt_ns / 2 : UINT64_MAX;
+    bool ahead = there_ns >= here_ns;
+    uint64_t off_ms = (ahead ? there_ns - here_ns : here_ns - there_ns) / AT_MS_NS;
+
+    off_ms = off_ms < SKEW_MS_MAX ? off_ms : SKEW_MS_MAX;
+    return ahead ? (int64_t)off_ms : -(int64_t)off_ms;
 }
 
 static void release(struct at_pull_link *link, struct at_lane *lane)

@@ -8,7 +8,7 @@
  * (surveys), spread waits for others to have our entries, copy_link fills this cluster from
  * another, copy_desk lets others fill themselves from here, join_room asks who knows this cluster
  * and tells its progress, leave_room and fence_room end memberships. copy_worker runs what blocks
- * on disk. */
+ * on disk. cuts keeps which links are cut by command. */
 #ifndef ATOLL_REPLICATION_PEER_ROOMS_H
 #define ATOLL_REPLICATION_PEER_ROOMS_H
 
@@ -29,6 +29,9 @@
 #define AT_SURVEY_ROUNDS_MAX 2
 /* Members, those that are about to go, and those that only an answer named. */
 #define AT_NEIGHBORS_MAX 16
+
+/* Why one that is fenced or removed is refused. It is the word that counts, see inbox.c. */
+#define AT_REFUSED_REMOVED "you are removed from this instance"
 
 struct at_neighbor;
 
@@ -102,6 +105,7 @@ struct at_pull_link {
     bool more; /* the last reply was cut by its size */
     struct at_lag_evidence evidence;
     struct at_vector told; /* all that the peer had applied at its last reply */
+    struct at_vector gaps; /* the gaps that it told */
     uint64_t applied_entries;
     uint64_t applied_bytes;
     struct at_rate entry_rate;
@@ -161,7 +165,8 @@ struct at_neighbor {
     bool close_open;
     bool join_open;
     bool fence_open;
-    bool greeted;                  /* it knows our address */
+    bool greeted;                  /* it knows our address, */
+    uint64_t greeted_ns;           /* since then */
     bool told_filling;             /* the last that it was told is that this cluster is filled */
     uint64_t join_due_ns;          /* not before */
     atomic_uint_fast64_t heard_ns; /* of its last pull or reply */
@@ -243,6 +248,13 @@ struct at_fence_room {
     uint64_t due_ns;
 };
 
+/* A link that is cut by command. */
+struct at_link_cut {
+    struct at_member_id member;
+    bool asking;
+    bool answering;
+};
+
 struct at_copy_desk; /* copy_desk.c */
 struct at_copy_link; /* copy_link.c */
 
@@ -311,6 +323,10 @@ struct at_peering {
     uint64_t copied_bytes;
     uint64_t copy_bytes;
     struct at_rate copied_rate;
+    /* Under status_lock. */
+    struct at_link_cut cuts[AT_NEIGHBORS_MAX];
+    uint32_t cut_count;
+    atomic_bool cuts_changed;
 };
 
 /* --- peering.c --- */
@@ -344,6 +360,13 @@ uint64_t at_peering_touch_ns(const struct at_peering *p);
 /* at_peering_heard notes that `peer` is alive and had applied `applied`. */
 void at_peering_heard(struct at_neighbor *peer, const struct at_vector *applied);
 
+/* --- cuts.c --- */
+
+/* at_cut_of tells how the link to `member` is cut; _locked: the caller has status_lock. */
+struct at_link_cut at_cut_of(struct at_peering *p, struct at_member_id member);
+struct at_link_cut at_cut_of_locked(const struct at_peering *p, struct at_member_id member);
+void at_cuts_step(struct at_peering *p);
+
 /* --- inbox.c: what others ask --- */
 
 /* at_inbox_take decodes a request and gives it to its room. */
@@ -361,6 +384,8 @@ struct at_neighbor *at_neighbor_find(struct at_peering *p, struct at_member_id i
  * there is no room, for this cluster itself, and for one that is removed. */
 struct at_neighbor *
 at_neighbor_told(struct at_peering *p, struct at_member_id id, struct at_slice info);
+/* at_neighbor_mistaken: where it was said to be is another: back to where the view has it. */
+void at_neighbor_mistaken(struct at_neighbor *peer);
 /* at_neighbor_in_touch: heard within the time that counts. */
 bool at_neighbor_in_touch(const struct at_neighbor *peer);
 /* at_neighbors_close ends all sockets; at_neighbors_free the rest, when nothing is open. */
@@ -428,6 +453,8 @@ void at_join_room_on_ask(struct at_peering *p,
                          const struct at_join *join);
 /* at_join_room_greet: `peer` is to be asked soon whether it knows this cluster. */
 void at_join_room_greet(struct at_neighbor *peer);
+/* at_join_room_told_removed: `peer` refused this cluster as one that is removed. */
+void at_join_room_told_removed(struct at_neighbor *peer);
 void at_join_room_step(struct at_peering *p);
 
 void at_leave_room_add(struct at_peering *p, struct at_leave *leave);
@@ -457,10 +484,27 @@ AT_MUST_USE enum at_code at_copy_chunk_open(const struct at_copy_chunk *chunk,
                                             struct at_slice *ret_items,
                                             struct at_error *reterr);
 
+/* at_copy_may_ask: `donor` is a member, and to be reached; NULL is not. */
+bool at_copy_may_ask(struct at_peering *p, const struct at_neighbor *donor);
+/* at_copy_nearest of those that have not been tried; NULL: none. */
+struct at_neighbor *
+at_copy_nearest(struct at_peering *p, const struct at_member_id *tried, uint32_t tried_count);
+/* at_copy_needs: what those in touch told as gaps in their last replies. What one told that is gone
+ * nobody may have any more. */
+void at_copy_needs(struct at_peering *p, struct at_vector *ret_needs);
+
+/* How much a copy may be, and how many of its chunks may hold next to nothing: the receiver takes
+ * no more than a multiple of what the donor told, whatever its cursors do. */
+struct at_copy_bound {
+    uint64_t bytes_left;
+    uint32_t thin_left;
+};
+void at_copy_bound_init(struct at_copy_bound *b, uint64_t told_bytes, uint32_t part_count);
+/* at_copy_bound_take: false when a chunk of `bytes` is too much; `last`: of its part. */
+bool at_copy_bound_take(struct at_copy_bound *b, uint64_t bytes, bool last);
+
 void at_copy_link_init(struct at_peering *p);
 void at_copy_link_step(struct at_peering *p);
-/* at_copy_link_needs notes gaps that a donor told. */
-void at_copy_link_needs(struct at_peering *p, const struct at_reply *reply);
 /* at_copy_link_stop drops the copy that runs, if any. False: it has not ended yet; when it has,
  * at_inbox_release is called. */
 bool at_copy_link_stop(struct at_peering *p);

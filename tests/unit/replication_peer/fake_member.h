@@ -564,7 +564,9 @@ static enum at_code fake_source_read(void *source,
 
 static void fake_begin_run(struct fake_sync *sync, struct at_replica *replica)
 {
-    sync->code = at_replica_copy_begin(replica, NULL);
+    sync->code = at_replica_may_copy_from(replica, sync->item, NULL);
+    if (sync->code == AT_OK)
+        sync->code = at_replica_copy_begin(replica, NULL);
 }
 
 static enum at_code fake_sink_open(void *ctx,
@@ -575,7 +577,7 @@ static enum at_code fake_sink_open(void *ctx,
 {
     if (part_count != FAKE_PARTS)
         return at_fail(reterr, AT_INVALID_ARGUMENT, "parts");
-    AT_TRY(fake_on_writer(ctx, fake_begin_run, NULL));
+    AT_TRY(fake_on_writer(ctx, fake_begin_run, (void *)(uintptr_t)donor));
     struct fake_copy *c = AT_NEW(struct fake_copy);
     c->m = ctx;
     c->donor = donor;
