@@ -95,7 +95,9 @@ void copy_sink_begin_run(struct writer *w, struct copy_step *step)
 {
     struct at_copy_sink *s = ((struct sink_step *)step)->sink;
 
-    enum at_code code = at_replica_copy_begin(w->replica, &step->base.error);
+    enum at_code code = at_replica_may_copy_from(w->replica, &s->donor, &step->base.error);
+    if (code == AT_OK)
+        code = at_replica_copy_begin(w->replica, &step->base.error);
     if (code != AT_OK) {
         round_answer(w, &step->base, code);
         return;
