@@ -17,6 +17,8 @@ int at_command_start(int argc, char **argv);
 int at_command_kill(int argc, char **argv);
 int at_command_remove(int argc, char **argv);
 int at_command_release(int argc, char **argv);
+int at_command_cut(int argc, char **argv);
+int at_command_heal(int argc, char **argv);
 int at_command_status(int argc, char **argv);
 int at_command_digest(int argc, char **argv);
 int at_command_gc(int argc, char **argv);

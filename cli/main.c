@@ -18,6 +18,8 @@ static const struct {
     {"kill", at_command_kill, "kill -9 one cluster"},
     {"start", at_command_start, "start a cluster that is down"},
     {"remove", at_command_remove, "give up clusters that are down for good"},
+    {"cut", at_command_cut, "cut the link between two clusters, for drills"},
+    {"heal", at_command_heal, "heal links that were cut"},
     {"release", at_command_release, "accept what was parked for a clock that ran ahead"},
     {"digest", at_command_digest, "compare the clusters' visible rows"},
     {"verify", at_command_verify, "find the cells in which clusters differ"},

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "cluster/service/cluster_progress.h"
 #include "cluster/service/instance_view.h"
 
 #define TURN_MS 100
@@ -15,6 +16,7 @@
     GOOGLE__BIGTABLE__ADMIN__V2__CREATE_CLUSTER_METADATA__TABLE_PROGRESS__STATE__COMPLETED
 
 typedef Google__Bigtable__Admin__V2__CreateClusterMetadata metadata_t;
+typedef Google__Bigtable__Admin__V2__CreateClusterMetadata__TableProgress progress_t;
 
 struct at_graduation {
     struct at_service *service;
@@ -132,7 +134,29 @@ static void on_written(struct at_write *write)
     atomic_store(&g->writing, false);
 }
 
-static void end_metadata(struct at_graduation *g, Google__Longrunning__Operation *operation)
+/* Written down at the beginning, and by now it may have become more. */
+static void end_progress(struct at_graduation *g,
+                         const struct at_catalog *catalog,
+                         const char *name,
+                         progress_t *progress)
+{
+    const struct at_table *table = NULL;
+    struct at_slice id;
+    int64_t bytes = 0;
+
+    if (at_service_table_id(g->service, at_slice_cstr(name), &id, NULL) == AT_OK)
+        table = at_catalog_table(catalog, id);
+    if (table)
+        bytes = (int64_t)at_cluster_table_bytes(g->service, table);
+    if (bytes > progress->estimated_size_bytes)
+        progress->estimated_size_bytes = bytes;
+    progress->estimated_copied_bytes = progress->estimated_size_bytes;
+    progress->state = TABLE_COMPLETED;
+}
+
+static void end_metadata(struct at_graduation *g,
+                         const struct at_catalog *catalog,
+                         Google__Longrunning__Operation *operation)
 {
     struct at_slice bytes =
         at_slice_make(operation->metadata->value.data, operation->metadata->value.len);
@@ -142,13 +166,9 @@ static void end_metadata(struct at_graduation *g, Google__Longrunning__Operation
     if (!metadata)
         return;
     metadata->finish_time = at_admin_time(&g->arena, at_clock_wall_ns(&g->service->clock));
-    for (size_t i = 0; i < metadata->n_tables; i++) {
-        if (!metadata->tables[i]->value)
-            continue;
-        metadata->tables[i]->value->state = TABLE_COMPLETED;
-        metadata->tables[i]->value->estimated_copied_bytes =
-            metadata->tables[i]->value->estimated_size_bytes;
-    }
+    for (size_t i = 0; i < metadata->n_tables; i++)
+        if (metadata->tables[i]->value)
+            end_progress(g, catalog, metadata->tables[i]->key, metadata->tables[i]->value);
     operation->metadata = at_admin_any(&g->arena, &metadata->base);
 }
 
@@ -171,7 +191,7 @@ static void end_operation(struct at_graduation *g,
     operation->result_case = GOOGLE__LONGRUNNING__OPERATION__RESULT_RESPONSE;
     operation->response = at_admin_any(&g->arena, &cluster->base);
     if (operation->metadata)
-        end_metadata(g, operation);
+        end_metadata(g, catalog, operation);
     g->records[g->write.record_count++] = (struct at_catalog_record){
         .kind = AT_CATALOG_OPERATION,
         .name = name,

@@ -227,6 +227,12 @@ static void remove_members(void *ctx, struct at_remove *remove)
     at_peering_remove(atomic_load(&glue->peering), remove);
 }
 
+static void cut(void *ctx, struct at_member_id member, bool asking, bool answering)
+{
+    struct at_glue *glue = ctx;
+    at_peering_cut(atomic_load(&glue->peering), member, asking, answering);
+}
+
 static uint32_t progress(void *ctx, struct at_member_progress *ret_members, uint32_t count_max)
 {
     struct at_glue *glue = ctx;
@@ -249,6 +255,7 @@ struct at_service_port at_glue_service_port(struct at_glue *glue)
                                     .lag = lag,
                                     .leave = leave,
                                     .remove = remove_members,
+                                    .cut = cut,
                                     .progress = progress,
                                     .copy_progress = copy_progress};
 }

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "cluster/model/operation.h"
 #include "cluster/service/cluster_fields.h"
+#include "cluster/service/cluster_progress.h"
 #include "cluster/service/instance_view.h"
 #include "replication/member_info.h"
 
@@ -180,11 +181,13 @@ static void list_tables(const struct add_cluster *a,
         Google__Bigtable__Admin__V2__CreateClusterMetadata__TablesEntry *entry =
             AT_ARENA_NEW(arena, Google__Bigtable__Admin__V2__CreateClusterMetadata__TablesEntry);
         google__bigtable__admin__v2__create_cluster_metadata__tables_entry__init(entry);
-        entry->key =
-            at_admin_table_name(a->change.service, arena, at_catalog_table_at(catalog, i)->name);
+        const struct at_table *table = at_catalog_table_at(catalog, i);
+        entry->key = at_admin_table_name(a->change.service, arena, table->name);
         entry->value =
             AT_ARENA_NEW(arena, Google__Bigtable__Admin__V2__CreateClusterMetadata__TableProgress);
         google__bigtable__admin__v2__create_cluster_metadata__table_progress__init(entry->value);
+        entry->value->estimated_size_bytes =
+            (int64_t)at_cluster_table_bytes(a->change.service, table);
         entry->value->state =
             GOOGLE__BIGTABLE__ADMIN__V2__CREATE_CLUSTER_METADATA__TABLE_PROGRESS__STATE__PENDING;
         metadata->tables[metadata->n_tables++] = entry;

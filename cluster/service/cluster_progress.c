@@ -7,8 +7,9 @@
 #include "cluster/tablet/copy.h"
 #include "replication/peer/peering.h"
 
-/* The newcomer knows each table's bytes. Others know how many bytes it has of how many, and how
- * large tables are here: they tell the same part of each. */
+/* How large tables are was written down when the cluster was registered, so that the whole does not
+ * change while it is filled. The newcomer knows which part of each it has; others know which part
+ * it has of all, and tell the same of each. */
 
 #define COPY_TABLES_MAX 1024
 #define PROGRESS(name) GOOGLE__BIGTABLE__ADMIN__V2__CREATE_CLUSTER_METADATA__TABLE_PROGRESS__##name
@@ -29,17 +30,7 @@ static metadata_t *metadata_of(const Google__Longrunning__Operation *operation, 
     return at_proto_unpack(a, type, at_slice_make(any->value.data, any->value.len));
 }
 
-static const struct at_table *
-table_of(const struct at_service *service, const struct at_catalog *catalog, const char *name)
-{
-    struct at_slice id;
-
-    if (at_service_table_id(service, at_slice_cstr(name), &id, NULL) != AT_OK)
-        return NULL;
-    return at_catalog_table(catalog, id);
-}
-
-static uint64_t table_bytes(const struct at_service *service, const struct at_table *table)
+uint64_t at_cluster_table_bytes(const struct at_service *service, const struct at_table *table)
 {
     uint8_t start[AT_KEY_PREFIX_BYTES] = {0}, end[AT_KEY_PREFIX_BYTES] = {0};
 
@@ -50,15 +41,45 @@ static uint64_t table_bytes(const struct at_service *service, const struct at_ta
                                  at_slice_make(end, sizeof(end)));
 }
 
-static void tell(progress_t *p, uint64_t bytes, uint64_t copied)
+static void tell(progress_t *p, double part)
 {
-    copied = copied < bytes ? copied : bytes;
-    p->estimated_size_bytes = (int64_t)bytes;
-    p->estimated_copied_bytes = (int64_t)copied;
-    if (copied == bytes)
+    double bytes = (double)p->estimated_size_bytes;
+
+    if (part >= 1) {
+        p->estimated_copied_bytes = p->estimated_size_bytes;
         p->state = STATE(COMPLETED);
-    else
-        p->state = copied > 0 ? STATE(COPYING) : STATE(PENDING);
+        return;
+    }
+    p->estimated_copied_bytes = (int64_t)(bytes * part);
+    p->state = part > 0 ? STATE(COPYING) : STATE(PENDING);
+}
+
+static void tell_all(metadata_t *metadata, double part)
+{
+    for (size_t i = 0; i < metadata->n_tables; i++)
+        tell(metadata->tables[i]->value, part);
+}
+
+static double part_of(uint64_t copied, uint64_t bytes)
+{
+    /* It was an estimate: only the switch at the end makes it whole. */
+    const double almost = 0.999;
+
+    if (bytes == 0)
+        return 0;
+    double part = (double)copied / (double)bytes;
+    return part < almost ? part : almost;
+}
+
+static bool is_filled(const struct at_service *service)
+{
+    struct at_replica_view view;
+
+    at_replica_view_init(&view);
+    at_store_view(service->store, &view);
+    bool filled = view.mode == AT_MODE_READY;
+    at_replica_view_deinit(&view);
+    return filled;
 }
 
 static void fill_own(struct at_service *service, metadata_t *metadata, struct at_arena *arena)
@@ -67,6 +88,8 @@ static void fill_own(struct at_service *service, metadata_t *metadata, struct at
         AT_ARENA_ARRAY(arena, struct at_copy_table_progress, COPY_TABLES_MAX);
     uint32_t count = service->port.copy_progress(service->port.ctx, all, COPY_TABLES_MAX);
 
+    if (count == 0 && is_filled(service))
+        tell_all(metadata, 1);
     for (size_t i = 0; i < metadata->n_tables; i++) {
         struct at_slice id;
         if (at_service_table_id(service, at_slice_cstr(metadata->tables[i]->key), &id, NULL) !=
@@ -74,32 +97,21 @@ static void fill_own(struct at_service *service, metadata_t *metadata, struct at
             continue;
         for (uint32_t k = 0; k < count; k++)
             if (at_slice_eq_cstr(id, all[k].table))
-                tell(metadata->tables[i]->value, all[k].bytes, all[k].copied_bytes);
+                tell(metadata->tables[i]->value, part_of(all[k].copied_bytes, all[k].bytes));
     }
 }
 
-static void fill_other(struct at_service *service,
-                       const struct at_catalog *catalog,
-                       uint32_t member,
-                       metadata_t *metadata)
+static void fill_other(struct at_service *service, uint32_t member, metadata_t *metadata)
 {
     struct at_member_progress all[AT_MEMBERS_MAX];
-    const struct at_member_progress *p = NULL;
     uint32_t count = service->port.progress(service->port.ctx, all, AT_MEMBERS_MAX);
 
-    for (uint32_t i = 0; i < count; i++)
-        if (all[i].member.v == member)
-            p = &all[i];
-    bool filled = p && (p->caught_up || p->mode == AT_MODE_READY);
-    for (size_t i = 0; p && i < metadata->n_tables; i++) {
-        const struct at_table *table = table_of(service, catalog, metadata->tables[i]->key);
-        uint64_t bytes = table ? table_bytes(service, table) : 0;
-        double part = filled ? 1 : 0;
-        if (!filled && p->copy_bytes > 0)
-            part = (double)p->copied_bytes / (double)p->copy_bytes;
-        tell(metadata->tables[i]->value, bytes, (uint64_t)((double)bytes * (part < 1 ? part : 1)));
-        if (!filled && bytes == 0)
-            metadata->tables[i]->value->state = STATE(PENDING);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct at_member_progress *p = &all[i];
+        if (p->member.v != member)
+            continue;
+        bool filled = p->caught_up || p->mode == AT_MODE_READY;
+        tell_all(metadata, filled ? 1 : part_of(p->copied_bytes, p->copy_bytes));
     }
 }
 
@@ -120,6 +132,6 @@ void at_cluster_progress_fill(struct at_service *service,
     if (member == service->member && service->port.copy_progress)
         fill_own(service, metadata, arena);
     else if (member != service->member && service->port.progress)
-        fill_other(service, catalog, member, metadata);
+        fill_other(service, member, metadata);
     operation->metadata = at_admin_any(arena, &metadata->base);
 }

@@ -13,4 +13,8 @@ void at_cluster_progress_fill(struct at_service *service,
                               Google__Longrunning__Operation *operation,
                               struct at_arena *arena);
 
+/* at_cluster_table_bytes: an estimate of what this cluster has of a table; never 0 when there are
+ * rows. Any thread. */
+uint64_t at_cluster_table_bytes(const struct at_service *service, const struct at_table *table);
+
 #endif

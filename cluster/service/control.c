@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "cluster/service/cluster_add.h"
 #include "cluster/service/collect.h"
+#include "cluster/service/cut.h"
 #include "cluster/service/explain.h"
 #include "cluster/service/instance_view.h"
 #include "cluster/service/member_end.h"
@@ -36,8 +37,8 @@ static void fill_clusters(struct at_service *service,
                           struct at_arena *arena,
                           uint64_t known_version,
                           Atoll__V1__HeartbeatResponse *response);
-static bool fill_profiles(struct at_service *service,
-                          struct at_grpc_call *call,
+static void fill_profiles(struct at_service *service,
+                          struct at_arena *arena,
                           Atoll__V1__HeartbeatResponse *response);
 static void fill_state(struct at_service *service,
                        const struct at_replica_view *view,
@@ -45,6 +46,10 @@ static void fill_state(struct at_service *service,
                        const char **ret_reason);
 static void
 fill_links(struct at_service *service, struct at_arena *arena, Atoll__V1__ClusterStatus *status);
+static void fill_membership(struct at_service *service,
+                            const struct at_replica_view *view,
+                            struct at_arena *arena,
+                            Atoll__V1__ClusterStatus *status);
 static void fill_positions(const struct at_replica_view *view,
                            struct at_arena *arena,
                            Atoll__V1__ClusterStatus *status);
@@ -63,6 +68,7 @@ size_t at_control_methods(struct at_service *service, struct at_grpc_method *met
         {"/atoll.v1.Cluster/Leave", at_on_leave, service},
         {"/atoll.v1.Cluster/Remove", at_on_remove, service},
         {"/atoll.v1.Cluster/Release", at_on_release, service},
+        {"/atoll.v1.Cluster/SetCut", at_on_set_cut, service},
     };
     size_t count = sizeof(table) / sizeof(table[0]);
     AT_ASSERT(count <= max);
@@ -97,9 +103,8 @@ static void on_heartbeat(struct at_grpc_call *call, void *ctx)
     response.lag_known = lag.known;
     response.lag_ms = lag.ms;
     response.catalog_version = at_store_profiles_version(service->store);
-    if (request->known_catalog_version != response.catalog_version &&
-        !fill_profiles(service, call, &response))
-        return;
+    if (request->known_catalog_version != response.catalog_version)
+        fill_profiles(service, arena, &response);
     fill_clusters(service, arena, request->known_clusters_version, &response);
     at_service_reply(service, call, &response.base);
 }
@@ -122,36 +127,27 @@ static void fill_clusters(struct at_service *service,
     at_schema_unref(&schema);
 }
 
-static bool fill_profiles(struct at_service *service,
-                          struct at_grpc_call *call,
+static void fill_profiles(struct at_service *service,
+                          struct at_arena *arena,
                           Atoll__V1__HeartbeatResponse *response)
 {
-    struct at_arena *arena = at_grpc_call_arena(call);
     struct at_schema *schema = at_store_schema(service->store);
     uint32_t count = at_catalog_named_count(schema->catalog, AT_CATALOG_PROFILE);
     response->catalog_version = at_catalog_kind_version(schema->catalog, AT_CATALOG_PROFILE);
     response->profiles =
         AT_ARENA_ARRAY(arena, Google__Bigtable__Admin__V2__AppProfile *, count + 1);
-    bool ok = true;
-    for (uint32_t i = 0; i < count && ok; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct at_named_record *record =
             at_catalog_named_at(schema->catalog, AT_CATALOG_PROFILE, i);
         Google__Bigtable__Admin__V2__AppProfile *profile = at_proto_unpack(
             arena, &google__bigtable__admin__v2__app_profile__descriptor, record->fields);
-        ok = profile != NULL;
-        if (!ok)
-            break;
+        if (!profile)
+            continue; /* damaged: the others are to be had */
         /* Routers know a profile by its id. */
         profile->name = at_arena_printf(arena, "%.*s", AT_SLICE_ARG(record->name));
         response->profiles[response->n_profiles++] = profile;
     }
     at_schema_unref(&schema);
-    if (ok)
-        return true;
-    struct at_error error;
-    (void)at_fail(&error, AT_DATA_LOSS, "A stored app profile is damaged");
-    at_service_fail(service, call, &error);
-    return false;
 }
 
 static void fill_state(struct at_service *service,
@@ -225,6 +221,7 @@ static void on_status(struct at_grpc_call *call, void *ctx)
     status.grpc_port = service->grpc_port;
     status.peer_port = service->peer_port;
     fill_links(service, arena, &status);
+    fill_membership(service, &view, arena, &status);
     fill_positions(&view, arena, &status);
     at_service_reply(service, call, &status.base);
     at_replica_view_deinit(&view);
@@ -251,6 +248,30 @@ fill_links(struct at_service *service, struct at_arena *arena, Atoll__V1__Cluste
         link->skew_ms = links[i].skew_ms;
         status->links[status->n_links++] = link;
     }
+}
+
+/* The copy that fills this cluster, and which others are being removed. */
+static void fill_membership(struct at_service *service,
+                            const struct at_replica_view *view,
+                            struct at_arena *arena,
+                            Atoll__V1__ClusterStatus *status)
+{
+    struct at_member_progress all[AT_MEMBERS_MAX];
+    uint32_t count =
+        service->port.progress ? service->port.progress(service->port.ctx, all, AT_MEMBERS_MAX) : 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (all[i].member.v != service->member)
+            continue;
+        status->copied_bytes = all[i].copied_bytes;
+        status->copy_bytes = all[i].copy_bytes;
+        status->copy_bytes_per_second = all[i].bytes_per_s;
+    }
+    status->fenced = AT_ARENA_ARRAY(arena, char *, view->member_count + 1);
+    for (uint32_t i = 0; i < view->member_count; i++)
+        if (view->members[i].fenced)
+            status->fenced[status->n_fenced++] =
+                mutable_text(arena, at_cluster_of_member(service, view->members[i].id.v, arena));
 }
 
 static void fill_positions(const struct at_replica_view *view,

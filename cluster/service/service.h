@@ -44,6 +44,8 @@ struct at_service_port {
     /* Of membership. Any of them may be NULL: then this process can't do that. */
     void (*leave)(void *ctx, struct at_leave *leave);
     void (*remove)(void *ctx, struct at_remove *remove);
+    /* For drills, as at_peering_cut. */
+    void (*cut)(void *ctx, struct at_member_id member, bool asking, bool answering);
     /* How far other members are filled, and of the copy that fills this one; return the count. */
     uint32_t (*progress)(void *ctx, struct at_member_progress *ret_members, uint32_t count_max);
     uint32_t (*copy_progress)(void *ctx,
@@ -58,6 +60,7 @@ struct at_service {
     const char *instance;
     const char *display_name;      /* NULL: the instance's id */
     uint32_t undelete_retention_s; /* 0: deleted tables can't be had back */
+    const char *backup_dir;        /* where the files of backups are; NULL: none can be made */
     bool accept_any_instance;      /* every other well-formed instance name is served too */
     const char *cluster_id;
     const char *zone;
@@ -147,6 +150,7 @@ size_t
 at_profile_admin_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
 size_t
 at_namespace_admin_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
+size_t at_backup_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
 size_t at_control_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
 size_t at_health_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
 

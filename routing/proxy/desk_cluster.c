@@ -21,6 +21,8 @@
 
 #define REGISTER_NS (30 * AT_S_NS)
 #define LEAVE_NS (600 * AT_S_NS)
+#define LEAVE_TRY_NS (10 * AT_S_NS) /* one that has just been started is soon to be reached */
+#define LEAVE_PAUSE_MS 200
 
 struct act {
     struct at_inquiry inquiry; /* its front is kept by at_front_begin */
@@ -33,7 +35,10 @@ struct act {
     struct at_slice instance;
     struct at_slice cluster;
     struct at_front_pick pick; /* the registrar, or the one that leaves */
-    struct at_error error;     /* of a creation that is taken back */
+    uv_timer_t again;          /* asks to leave once more */
+    bool has_timer;
+    uint64_t leave_until_ns;
+    struct at_error error; /* of a creation that is taken back */
     /* creation */
     Google__Bigtable__Admin__V2__CreateClusterRequest *request;
     struct at_slice request_bytes;
@@ -51,6 +56,7 @@ static void take_back(struct act *a);
 static void on_taken_back(struct at_inquiry *inquiry, const struct at_grpc_result *result);
 static void
 on_dropped_unborn(void *ctx, enum at_code code, const struct at_error *error, const json_t *answer);
+static void ask_leave(struct act *a);
 static void on_left(struct at_inquiry *inquiry, const struct at_grpc_result *result);
 static void
 on_dropped(void *ctx, enum at_code code, const struct at_error *error, const json_t *answer);
@@ -76,13 +82,21 @@ static void fail(struct act *a, const struct at_error *error)
     a->call = NULL;
 }
 
+static void on_timer_closed(uv_handle_t *handle)
+{
+    at_free(handle->data);
+}
+
 static void end_act(struct act *a)
 {
     at_desk_end(a->desk, a->name);
     at_front_end(a->inquiry.front);
     at_inquiry_deinit(&a->inquiry);
     at_arena_deinit(&a->arena);
-    at_free(a);
+    if (a->has_timer)
+        uv_close((uv_handle_t *)&a->again, on_timer_closed);
+    else
+        at_free(a);
 }
 
 static struct act *new_act(struct at_desk *desk, struct at_grpc_call *call)
@@ -366,6 +380,12 @@ void at_desk_delete_cluster(struct at_grpc_call *call, void *ctx)
         end_act(a);
         return;
     }
+    a->leave_until_ns = at_loop_now_ns(a->loop) + LEAVE_TRY_NS;
+    ask_leave(a);
+}
+
+static void ask_leave(struct act *a)
+{
     Atoll__V1__LeaveRequest request = ATOLL__V1__LEAVE_REQUEST__INIT;
     const struct at_inquiry_question question = {"/atoll.v1.Cluster/Leave", &request.base,
                                                  LEAVE_NS};
@@ -373,9 +393,33 @@ void at_desk_delete_cluster(struct at_grpc_call *call, void *ctx)
     at_inquire(&a->inquiry, a->pick, &question);
 }
 
+static void on_again(uv_timer_t *timer)
+{
+    ask_leave(timer->data);
+}
+
+/* What is known of its health may be old: only it itself tells whether it can be reached. Asked
+ * twice, a cluster leaves once. */
+static bool asks_again(struct act *a, const struct at_grpc_result *result)
+{
+    if (result->code != AT_UNAVAILABLE || result->from_peer || a->desk->fleet->closed || !a->call ||
+        at_loop_now_ns(a->loop) >= a->leave_until_ns ||
+        !at_front_find(a->inquiry.front, a->cluster, &a->pick))
+        return false;
+    if (!a->has_timer) {
+        (void)uv_timer_init(at_loop_uv(a->loop), &a->again);
+        a->again.data = a;
+        a->has_timer = true;
+    }
+    (void)uv_timer_start(&a->again, on_again, LEAVE_PAUSE_MS, 0);
+    return true;
+}
+
 static void on_left(struct at_inquiry *inquiry, const struct at_grpc_result *result)
 {
     struct act *a = of_inquiry(inquiry);
+    if (asks_again(a, result))
+        return;
     if (result->code != AT_OK && result->from_peer) {
         if (a->call)
             at_reply_result(a->call, result);

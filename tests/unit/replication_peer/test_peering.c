@@ -179,6 +179,76 @@ static void a_survey_names_who_was_not_reached(void **state)
     trio_free(t);
 }
 
+static struct at_link_status link_to(struct fake_member *m, uint32_t peer);
+
+static void cut(struct trio *t, uint32_t at, uint32_t other, bool asking, bool answering)
+{
+    at_peering_cut(t->m[at].peering, t->m[other].id, asking, answering);
+}
+
+static uint64_t applied_of(struct fake_member *m, uint32_t origin)
+{
+    struct at_replica_view view;
+
+    at_replica_view_init(&view);
+    fake_port_view(m, &view);
+    uint64_t seq = at_vector_get(&view.applied, (struct at_member_id){origin}, 1);
+    at_replica_view_deinit(&view);
+    return seq;
+}
+
+static void a_link_that_is_cut_passes_nothing_until_it_is_healed(void **state)
+{
+    (void)state;
+    struct trio *t = trio_start();
+    struct survey_wait w;
+
+    cut(t, 0, 1, true, true);
+    cut(t, 1, 0, true, true);
+    assert_int_equal(link_to(&t->m[0], 2).state, AT_LINK_CUT);
+    assert_false(link_to(&t->m[0], 2).lag_known);
+    assert_int_equal(link_to(&t->m[0], 3).state, AT_LINK_STREAMING);
+    survey_begin(&w, &t->m[0], 400);
+    survey_end(&w);
+    for (uint32_t k = 0; k < FAKE_MEMBERS; k++)
+        assert_int_equal(w.survey.answers[k] == NULL, w.survey.members[k].v == 2);
+    survey_free(&w);
+    fake_write_entries(&t->m[0], 50, 10, 100); /* by the third member */
+    fake_write_entries(&t->m[1], 50, 10, 100);
+    await_convergence(t, 1000);
+    cut(t, 0, 2, true, true);
+    fake_write_entries(&t->m[1], 1, 1, 100);
+    pause_ms(2 * WAIT_MS);
+    assert_int_equal(applied_of(&t->m[2], 2), 501);
+    assert_int_equal(applied_of(&t->m[0], 2), 500);
+    for (uint32_t i = 0; i < 2; i++) {
+        cut(t, 0, i + 1, false, false);
+        cut(t, 1, 0, false, false);
+    }
+    await_convergence(t, 1001);
+    trio_free(t);
+}
+
+static void a_link_that_is_cut_one_way_passes_the_other_way(void **state)
+{
+    (void)state;
+    struct trio *t = trio_start();
+
+    fake_stop(&t->m[2]);
+    cut(t, 0, 1, true, false);
+    fake_write_entries(&t->m[0], 10, 10, 100);
+    fake_write_entries(&t->m[1], 10, 10, 100);
+    for (int i = 0; i < 100 && applied_of(&t->m[1], 1) < 100; i++)
+        pause_ms(50);
+    assert_int_equal(applied_of(&t->m[1], 1), 100);
+    assert_int_equal(applied_of(&t->m[0], 2), 0);
+    assert_int_equal(link_to(&t->m[0], 2).state, AT_LINK_CUT);
+    assert_int_equal(link_to(&t->m[1], 1).state, AT_LINK_STREAMING);
+    cut(t, 0, 1, false, false);
+    await_convergence(t, 200);
+    trio_free(t);
+}
+
 static void a_survey_that_is_open_ends_with_the_peering(void **state)
 {
     (void)state;
@@ -481,6 +551,8 @@ int main(void)
         cmocka_unit_test(large_entries_and_cut_replies_pass),
         cmocka_unit_test(a_survey_tells_the_synced_positions_of_all),
         cmocka_unit_test(a_survey_names_who_was_not_reached),
+        cmocka_unit_test(a_link_that_is_cut_passes_nothing_until_it_is_healed),
+        cmocka_unit_test(a_link_that_is_cut_one_way_passes_the_other_way),
         cmocka_unit_test(a_survey_that_is_open_ends_with_the_peering),
         cmocka_unit_test(waiting_for_spread_ends_when_all_have_the_entry),
         cmocka_unit_test(a_member_out_of_touch_is_not_waited_for_and_not_all),

@@ -60,29 +60,42 @@ static void progress_is_told_by_others_and_by_itself(void **state)
 {
     const int pending =
         GOOGLE__BIGTABLE__ADMIN__V2__CREATE_CLUSTER_METADATA__TABLE_PROGRESS__STATE__PENDING;
+    const int copying =
+        GOOGLE__BIGTABLE__ADMIN__V2__CREATE_CLUSTER_METADATA__TABLE_PROGRESS__STATE__COPYING;
     struct afx *s = at_alloc(sizeof(*s));
 
     (void)state;
     afx_open(s);
-    afx_run_step(s, &(struct afx_step){"CreateTable", "1:" AFX_INSTANCE " 2:t 3{}", AT_OK, NULL});
+    afx_run_step(
+        s, &(struct afx_step){"CreateTable", "1:" AFX_INSTANCE " 2:t 3{3{1:f 2{}}}", AT_OK, NULL});
+    for (int i = 0; i < 3; i++)
+        afx_run_step(
+            s, &(struct afx_step){"MutateRow", "1:$t 2:r 3{1{1:f 2:q 3=-1 4:value}}", AT_OK, NULL});
     const char *name = add(s);
     assert_int_equal(progress_of(s, name)->n_tables, 1);
     assert_int_equal(progress_of(s, name)->tables[0]->value->state, pending);
     s->service.port.progress = fake_progress;
     other = (struct at_member_progress){.member = {3}, .mode = AT_MODE_COPYING, .copy_bytes = 10};
     assert_int_equal(progress_of(s, name)->tables[0]->value->state, pending);
+    int64_t bytes = progress_of(s, name)->tables[0]->value->estimated_size_bytes;
+    assert_true(bytes > 0);
+    other.copied_bytes = 5;
+    assert_int_equal(progress_of(s, name)->tables[0]->value->estimated_copied_bytes, bytes / 2);
+    other.copied_bytes = 10; /* not switched yet */
+    assert_int_equal(progress_of(s, name)->tables[0]->value->state, copying);
     other.mode = AT_MODE_READY;
+    const metadata_t *filled = progress_of(s, name);
     assert_int_equal(
-        progress_of(s, name)->tables[0]->value->state,
+        filled->tables[0]->value->state,
         GOOGLE__BIGTABLE__ADMIN__V2__CREATE_CLUSTER_METADATA__TABLE_PROGRESS__STATE__COMPLETED);
+    assert_int_equal(filled->tables[0]->value->estimated_size_bytes, bytes);
+    assert_int_equal(filled->tables[0]->value->estimated_copied_bytes, bytes);
     s->service.port.copy_progress = fake_copy;
     s->service.member = 3; /* as the newcomer sees it */
     const metadata_t *own = progress_of(s, name);
-    assert_int_equal(own->tables[0]->value->estimated_size_bytes, 1000);
-    assert_int_equal(own->tables[0]->value->estimated_copied_bytes, 250);
-    assert_int_equal(
-        own->tables[0]->value->state,
-        GOOGLE__BIGTABLE__ADMIN__V2__CREATE_CLUSTER_METADATA__TABLE_PROGRESS__STATE__COPYING);
+    assert_int_equal(own->tables[0]->value->estimated_size_bytes, bytes);
+    assert_int_equal(own->tables[0]->value->estimated_copied_bytes, bytes / 4);
+    assert_int_equal(own->tables[0]->value->state, copying);
     s->service.member = 1;
     afx_close(s);
     at_free(s);
