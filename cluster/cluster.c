@@ -25,6 +25,7 @@
 #include "cluster/genesis.h"
 #include "cluster/graduation.h"
 #include "cluster/peering_glue.h"
+#include "cluster/service/backup_worker.h"
 #include "google/bigtable/v2/response_params.pb-c.h"
 #include "wire/grpc_reflection.h"
 
@@ -49,6 +50,7 @@ struct process {
     uv_signal_t term;
     uv_signal_t interrupt;
     struct at_graduation *graduation;
+    struct at_backup_worker *backups;
     uv_timer_t watch; /* whether it is a member still */
 };
 
@@ -100,6 +102,7 @@ static enum at_code run(struct process *p, struct at_error *reterr)
     AT_TRY(at_glue_start(&p->glue, p->self, p->clock, reterr));
     AT_TRY(open_service(p, reterr));
     await_clock(p);
+    AT_TRY(at_backup_worker_start(&p->service, &p->backups, reterr));
     AT_TRY(listen_and_announce(p, reterr));
     at_loop_run(p->loops[0]);
     return AT_OK;
@@ -161,6 +164,7 @@ static enum at_code open_service(struct process *p, struct at_error *reterr)
     s->store = p->glue.store;
     s->clock = p->clock;
     s->project = instance->project;
+    s->backup_dir = at_arena_printf(&p->arena, "%s/backups", p->options->data_dir);
     s->undelete_retention_s = instance->undelete_retention_s;
     s->instance = instance->instance;
     s->display_name = instance->display_name;
@@ -291,6 +295,7 @@ static void shut_down(struct process *p)
         at_loop_stop(p->loops[i]);
         at_loop_join(p->loops[i]);
     }
+    at_backup_worker_stop(&p->backups);
     /* The writer and the peering may still answer calls: they end before what they answer to. */
     at_glue_stop(&p->glue);
     if (p->glue.store)

@@ -155,6 +155,13 @@ AT_MUST_USE enum at_code at_table_fields_make(const struct at_table_fields *fiel
                                               struct at_slice *ret_bytes,
                                               struct at_error *reterr);
 
+/* --- table_create.c --- */
+
+/* at_table_count_check: RESOURCE_EXHAUSTED when instance `in` (at_service_namespace) may have no
+ * further table. */
+AT_MUST_USE enum at_code
+at_table_count_check(const struct at_catalog *catalog, struct at_slice in, struct at_error *reterr);
+
 /* --- table_undelete.c --- */
 
 /* at_table_deleted_fields: what stays of a table that is deleted now; empty when it can't be had

@@ -27,6 +27,7 @@ const struct at_grpc_method *at_service_methods(struct at_service *service, size
     count += at_table_admin_methods(service, methods + count, METHODS_MAX - count);
     count += at_profile_admin_methods(service, methods + count, METHODS_MAX - count);
     count += at_namespace_admin_methods(service, methods + count, METHODS_MAX - count);
+    count += at_backup_methods(service, methods + count, METHODS_MAX - count);
     count += at_control_methods(service, methods + count, METHODS_MAX - count);
     count += at_health_methods(service, methods + count, METHODS_MAX - count);
     AT_ASSERT(count + AT_GRPC_REFLECTION_METHODS <= METHODS_MAX);

@@ -163,8 +163,8 @@ static enum at_code prepare_families(struct create_table *create,
     return AT_OK;
 }
 
-static enum at_code
-check_count(const struct at_catalog *catalog, struct at_slice in, struct at_error *reterr)
+enum at_code
+at_table_count_check(const struct at_catalog *catalog, struct at_slice in, struct at_error *reterr)
 {
     uint32_t all = at_catalog_table_count(catalog);
     uint32_t count = 0;
@@ -191,7 +191,7 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
     if (at_catalog_table(catalog, create->id))
         return at_fail(reterr, AT_ALREADY_EXISTS, "table \"%s\" already exists",
                        at_admin_table_name(service, write->arena, create->id));
-    AT_TRY(check_count(catalog, create->in, reterr));
+    AT_TRY(at_table_count_check(catalog, create->in, reterr));
     AT_ASSERT(counter % 2 == 0);
     AT_TRY(at_table_created_fields(catalog, create->id, write->arena, &create->fields, reterr));
     *at_change_record(write, record_count) = (struct at_catalog_record){

@@ -38,6 +38,23 @@ enum at_code at_table_view_init(struct at_table_view *v,
     return AT_OK;
 }
 
+/* A table that is being filled from a backup is nowhere complete. */
+static Google__Bigtable__Admin__V2__Table__ClusterStatesEntry **
+states_of_restoring(const struct at_table_view *v)
+{
+    Google__Bigtable__Admin__V2__Table__ClusterStatesEntry **states = AT_ARENA_ARRAY(
+        v->arena, Google__Bigtable__Admin__V2__Table__ClusterStatesEntry *, v->state_count + 1);
+
+    for (size_t i = 0; i < v->state_count; i++) {
+        states[i] = AT_ARENA_NEW(v->arena, Google__Bigtable__Admin__V2__Table__ClusterStatesEntry);
+        *states[i] = *v->states[i];
+        states[i]->value = AT_ARENA_NEW(v->arena, Google__Bigtable__Admin__V2__Table__ClusterState);
+        *states[i]->value = *v->states[i]->value;
+        states[i]->value->replication_state = STATE(INITIALIZING);
+    }
+    return states;
+}
+
 enum at_code at_table_view_render(const struct at_table_view *v,
                                   const struct at_table *table,
                                   Google__Bigtable__Admin__V2__Table **ret_table,
@@ -49,7 +66,7 @@ enum at_code at_table_view_render(const struct at_table_view *v,
     google__bigtable__admin__v2__table__init(out);
     out->name = at_admin_table_name(v->service, v->arena, table->name);
     out->n_cluster_states = v->state_count;
-    out->cluster_states = v->states;
+    out->cluster_states = table->fields.restoring ? states_of_restoring(v) : v->states;
     *ret_table = out;
     if (v->view == VIEW(SCHEMA_VIEW) || v->view == VIEW(FULL))
         return fill_schema(v, table, out, reterr);
@@ -114,6 +131,9 @@ static enum at_code fill_schema(const struct at_table_view *v,
 
     out->granularity = (Google__Bigtable__Admin__V2__Table__TimestampGranularity)granularity;
     out->deletion_protection = fields->deletion_protection;
+    if (fields->restore_info.len > 0)
+        out->restore_info = at_proto_unpack(
+            v->arena, &google__bigtable__admin__v2__restore_info__descriptor, fields->restore_info);
     if (fields->change_stream_config.len > 0) {
         out->change_stream_config = at_proto_unpack(
             v->arena, &google__bigtable__admin__v2__change_stream_config__descriptor,
