@@ -16,7 +16,7 @@ enum at_code at_backup_head_encode(const struct at_backup_head *head, struct at_
     AT_TRY(at_pack_u64(out, AT_BACKUP_HEAD));
     AT_TRY(at_pack_bin(out, head->source_table));
     AT_TRY(at_pack_i64(out, head->granularity_micros));
-    AT_TRY(at_pack_array(out, head->family_count));
+    AT_TRY(at_pack_array(out, 2 * head->family_count));
     for (uint32_t i = 0; i < head->family_count; i++) {
         AT_TRY(at_pack_bin(out, head->families[i].name));
         AT_TRY(at_pack_bin(out, head->families[i].fields));
@@ -74,10 +74,10 @@ get_families(struct at_unpack *in, struct at_arena *arena, struct at_backup_head
 {
     uint32_t count = 0;
 
-    AT_TRY(at_unpack_array(in, AT_FAMILIES_MAX, &count));
+    AT_TRY(at_unpack_array(in, 2 * AT_FAMILIES_MAX, &count));
     h->families = AT_ARENA_ARRAY(arena, struct at_backup_family, count + 1);
-    h->family_count = count;
-    for (uint32_t i = 0; i < count; i++) {
+    h->family_count = count / 2;
+    for (uint32_t i = 0; i < h->family_count; i++) {
         struct at_backup_family *f = &h->families[i];
         AT_TRY(at_unpack_bin(in, &f->name));
         AT_TRY(at_unpack_bin(in, &f->fields));
@@ -87,7 +87,7 @@ get_families(struct at_unpack *in, struct at_arena *arena, struct at_backup_head
         if (i > 0 && at_slice_cmp(h->families[i - 1].name, f->name) >= 0)
             return AT_DATA_LOSS;
     }
-    return AT_OK;
+    return count % 2 == 0 ? AT_OK : AT_DATA_LOSS;
 }
 
 enum at_code

@@ -2,7 +2,7 @@
  *
  *   file    "ATOLLBK1"  head  cells*  end
  *   chunk   length(4) crc32c(4) payload      length and crc of the payload, big-endian
- *   head    [1, source table, granularity, [[family, fields], ...]]
+ *   head    [1, source table, granularity, [family, fields, ...]]
  *   cells   [2, [row, family, qualifier, timestamp, value] ...]    family: its place in the head
  *   end     [3, rows, cells]                 a file without it is not whole
  *

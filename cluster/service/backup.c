@@ -73,6 +73,18 @@ enum at_code at_backup_find(const struct at_service *service,
                                  AT_SLICE_ARG(name->kept));
 }
 
+struct at_slice at_backup_of_cluster(const struct at_catalog *catalog, struct at_slice cluster)
+{
+    uint32_t count = at_catalog_named_count(catalog, AT_CATALOG_BACKUP);
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct at_slice kept = at_catalog_named_at(catalog, AT_CATALOG_BACKUP, i)->name;
+        if (at_slice_eq(at_backup_name_kept(kept).cluster, cluster))
+            return kept;
+    }
+    return at_slice_make(NULL, 0);
+}
+
 Google__Bigtable__Admin__V2__BackupInfo *at_backup_info(struct at_arena *arena,
                                                         const backup_t *backup)
 {

@@ -40,6 +40,10 @@ AT_MUST_USE enum at_code at_backup_find(const struct at_service *service,
 Google__Bigtable__Admin__V2__BackupInfo *
 at_backup_info(struct at_arena *arena, const Google__Bigtable__Admin__V2__Backup *backup);
 
+/* at_backup_of_cluster: the kept name of any backup that lives in a cluster; empty: it has none.
+ * Borrows the catalog. */
+struct at_slice at_backup_of_cluster(const struct at_catalog *catalog, struct at_slice cluster);
+
 /* at_backup_delete puts the records by which a backup and its policy are deleted: one made anew
  * under its name must not be found with that. `count_max` of all records of the change. */
 void at_backup_delete(struct at_write_catalog *write,
