@@ -235,6 +235,11 @@ void at_origin_skip_to(struct at_origin *o, uint32_t first_open)
     uint32_t kept = 0;
 
     AT_ASSERT(first_open > o->first_open);
+    for (uint32_t e = o->first_open; e < first_open && in_vectors(o, o->id, e); e++) {
+        uint64_t end = 0;
+        if (at_origin_end(o, e, &end)) /* by vouches, which go */
+            put_end(o, e, end);
+    }
     for (uint32_t i = 0; i < o->closed.vouch_count; i++)
         if (o->closed.vouches[i].position.epoch >= first_open)
             o->closed.vouches[kept++] = o->closed.vouches[i];

@@ -20,6 +20,9 @@ static void fill_positions(const struct at_replica *r, struct at_vector *v);
 static bool is_majority(const struct at_replica *r);
 static uint32_t missing(const struct at_replica *r, struct at_member_id *ret_missing);
 static void vouch_all(struct at_replica *r, struct at_member_id voucher, const struct at_vector *v);
+static bool is_member(const struct at_replica *r, struct at_member_id id);
+static void
+vouch_by_tellers(struct at_replica *r, struct at_member_id id, const struct at_vector *v);
 static uint64_t new_instance_id(const struct at_replica *r);
 static void end_coordination(struct at_coordination *c);
 static bool all_removed(const struct at_replica *r, const struct at_fence *fence);
@@ -154,8 +157,12 @@ bool at_replica_removal(struct at_replica *r, struct at_removal *ret_removal)
     *ret_removal = (struct at_removal){.member_count = c->fence.member_count};
     memcpy(ret_removal->members, c->fence.members, sizeof(c->fence.members));
     at_positions_facts_clear(&c->vouches);
-    for (uint32_t i = 0; i < c->answer_count; i++)
-        vouch_all(r, c->answered[i], &c->positions[i]);
+    for (uint32_t i = 0; i < c->answer_count; i++) {
+        if (is_member(r, c->answered[i]))
+            vouch_all(r, c->answered[i], &c->positions[i]);
+        else
+            vouch_by_tellers(r, c->answered[i], &c->positions[i]);
+    }
     at_vector_init(&own);
     fill_positions(r, &own);
     vouch_all(r, r->self, &own);
@@ -266,6 +273,41 @@ static void vouch_all(struct at_replica *r, struct at_member_id voucher, const s
         at_positions_facts_add_vouch(
             &r->removal.vouches, (struct at_vouch){.voucher = voucher, .position = v->items[i]});
     }
+}
+
+static bool is_member(const struct at_replica *r, struct at_member_id id)
+{
+    uint32_t at = at_replica_find_origin(r, id);
+
+    return at != AT_NO_ORIGIN &&
+           (at_replica_is_active(r, at) || r->origins[at].state == AT_ORIGIN_LEFT);
+}
+
+/* Only members vouch. One that answers told of, and whose registration has not come here, is a
+ * member as long as who told of it is, or others have the registration by then. So its word is
+ * given by those who told of it, and void when theirs is. Not for their own epochs: the own word is
+ * what closes one. */
+static void
+vouch_by_tellers(struct at_replica *r, struct at_member_id id, const struct at_vector *v)
+{
+    const struct at_coordination *c = &r->removal;
+    struct at_vector others;
+
+    at_vector_init(&others);
+    for (uint32_t k = 0; k < c->learnt.count; k++) {
+        if (!at_member_eq(c->learnt.items[k].id, id))
+            continue;
+        for (uint32_t i = 0; i < r->origin_count; i++) {
+            if ((c->learnt.items[k].tellers >> i & 1) == 0)
+                continue;
+            others.count = 0;
+            for (uint32_t p = 0; p < v->count; p++)
+                if (!at_member_eq(v->items[p].origin, r->origins[i].id))
+                    (void)at_vector_raise(&others, v->items[p]);
+            vouch_all(r, r->origins[i].id, &others);
+        }
+    }
+    at_vector_deinit(&others);
 }
 
 static uint64_t new_instance_id(const struct at_replica *r)

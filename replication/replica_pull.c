@@ -20,6 +20,7 @@ static void told_vector(struct at_replica *r, const struct at_vector *v);
 static bool merge_facts(struct at_replica *r, const struct at_positions_facts *f, uint64_t wall_ns);
 static void merge_gaps(struct at_replica *r, uint32_t from, const struct at_reply *reply);
 static void report_gap(struct at_replica *r, uint32_t from, struct at_position base);
+static bool nothing_follows(const struct at_origin *o, struct at_position p);
 static bool served(const struct at_replica *r, const struct at_open_gap *gap);
 static bool in_touch(const struct at_replica *r, uint32_t index);
 static void unpark_lost(struct at_replica *r, uint32_t index);
@@ -260,6 +261,17 @@ static bool merge_facts(struct at_replica *r, const struct at_positions_facts *f
     return believed;
 }
 
+/* Who told of a gap may have lost since what it had, as its origin did: nobody has it. */
+static bool nothing_follows(const struct at_origin *o, struct at_position p)
+{
+    bool gone = o->state == AT_ORIGIN_LEFT || o->state == AT_ORIGIN_REMOVED;
+    uint64_t end = 0;
+
+    if (p.epoch < o->first_open || (at_origin_end(o, p.epoch, &end) && end <= p.seq))
+        return true;
+    return gone && at_origin_beyond_final(o, p.epoch, p.seq + 1);
+}
+
 void at_replica_drop_closed_gaps(struct at_replica *r)
 {
     uint32_t kept = 0;
@@ -267,8 +279,8 @@ void at_replica_drop_closed_gaps(struct at_replica *r)
     for (uint32_t i = 0; i < r->gap_count; i++) {
         struct at_open_gap g = r->gaps[i];
         uint32_t at = at_replica_find_origin(r, g.at.origin);
-        bool left = at != AT_NO_ORIGIN && g.at.epoch < r->origins[at].first_open;
-        if (!left && at_vector_get(&r->applied, g.at.origin, g.at.epoch) <= g.at.seq)
+        bool over = at != AT_NO_ORIGIN && nothing_follows(&r->origins[at], g.at);
+        if (!over && at_vector_get(&r->applied, g.at.origin, g.at.epoch) <= g.at.seq)
             r->gaps[kept++] = g;
     }
     r->gap_count = kept;
@@ -286,10 +298,10 @@ static void report_gap(struct at_replica *r, uint32_t from, struct at_position b
     uint32_t at = at_replica_find_origin(r, base.origin);
     struct at_position mine = base;
 
-    if (at == AT_NO_ORIGIN || base.epoch < r->origins[at].first_open)
+    if (at == AT_NO_ORIGIN)
         return;
     mine.seq = at_vector_get(&r->applied, base.origin, base.epoch);
-    if (mine.seq >= base.seq)
+    if (mine.seq >= base.seq || nothing_follows(&r->origins[at], mine))
         return;
     for (uint32_t i = 0; i < r->gap_count; i++) {
         struct at_open_gap *g = &r->gaps[i];
@@ -320,6 +332,7 @@ void at_replica_decide_mode(struct at_replica *r)
     bool lacking = false;
     bool all_replied = true;
 
+    at_replica_drop_closed_gaps(r);
     for (uint32_t i = 0; i < r->gap_count; i++)
         lacking = lacking || !served(r, &r->gaps[i]);
     for (uint32_t i = 0; i < r->origin_count; i++)
@@ -333,6 +346,7 @@ void at_replica_decide_mode(struct at_replica *r)
     else if (mode == AT_MODE_NEEDS_COPY && !lacking && all_replied)
         mode = AT_MODE_READY;
     at_replica_set_mode(r, mode);
+    at_replica_join_settle(r); /* the last acknowledgement may have come before READY */
 }
 
 static bool in_touch(const struct at_replica *r, uint32_t index)

@@ -119,15 +119,18 @@ static void fill_members(const struct at_replica *r, struct at_replica_view *vie
     for (uint32_t i = 0; i < r->origin_count; i++)
         if (at_replica_is_gone(r, i))
             view->gone[view->gone_count++] = r->origins[i].id;
-    for (int active = 1; active >= 0; active--)
-        for (uint32_t i = 0; i < r->origin_count; i++) {
-            if (r->peers[i].parked.epoch != 0)
-                view->healthy = false;
-            if (r->origins[i].state == AT_ORIGIN_KNOWN)
-                continue;
-            if (at_replica_is_active(r, i) == (active == 1) && view->member_count < AT_MEMBERS_MAX)
-                view->members[view->member_count++] = member_view(r, i);
-        }
+    for (uint32_t i = 0; i < r->origin_count; i++) {
+        if (r->peers[i].parked.epoch != 0)
+            view->healthy = false;
+        if (at_replica_is_active(r, i) && view->member_count < AT_MEMBERS_MAX)
+            view->members[view->member_count++] = member_view(r, i);
+    }
+    /* Then the gone, itself first: that is never left out for want of room. */
+    if (at_replica_is_gone(r, r->self_index) && view->member_count < AT_MEMBERS_MAX)
+        view->members[view->member_count++] = member_view(r, r->self_index);
+    for (uint32_t i = 0; i < r->origin_count; i++)
+        if (at_replica_is_gone(r, i) && i != r->self_index && view->member_count < AT_MEMBERS_MAX)
+            view->members[view->member_count++] = member_view(r, i);
     keep_infos(view);
 }
 

@@ -144,7 +144,8 @@ static void take_opened(struct sim_world *w, const struct sim_letter *l, struct 
     struct sim_copy_in *c = &n->copy;
     struct at_error error;
 
-    if (at_replica_copy_begin(n->replica, &error) != AT_OK)
+    if (at_replica_may_copy_from(n->replica, m->u.copy_opened.state, &error) != AT_OK ||
+        at_replica_copy_begin(n->replica, &error) != AT_OK)
         return;
     c->runs = true;
     c->donor = l->from;

@@ -156,7 +156,7 @@ static void leave_on(struct sim_world *w, uint32_t node)
         sim_node_stop(w, node, SIM_GONE);
         return;
     }
-    if (own_view(w, node)->state != AT_ORIGIN_LEFT)
+    if (!n->view.left)
         return;
     for (uint32_t i = 0; i < (w->faithful ? w->node_count : 1); i++) {
         uint32_t member = w->faithful ? i : random_member(w, node);

@@ -14,6 +14,7 @@ static void settle(struct sim_world *w);
 static void describe(struct sim_world *w, uint32_t node);
 static void round_of(struct sim_world *w, uint32_t node);
 static void operators(struct sim_world *w);
+static uint32_t to_remove(const struct sim_world *w, uint32_t node, uint32_t fenced);
 static uint32_t dead_missing(struct sim_world *w, uint32_t node);
 static bool at_rest(struct sim_world *w, char *ret_why, size_t size);
 static bool
@@ -153,31 +154,44 @@ static void round_of(struct sim_world *w, uint32_t node)
  * that is only fenced is removed all the same: that can't be taken back. */
 static void operators(struct sim_world *w)
 {
+    uint32_t fenced = 0; /* by anyone */
+
+    for (uint32_t i = 0; i < w->node_count; i++)
+        for (uint32_t k = 0; sim_up(w, i) && k < w->nodes[i].view.member_count; k++)
+            if (w->nodes[i].view.members[k].fenced)
+                fenced |= 1u << (w->nodes[i].view.members[k].id.v - 1);
     for (uint32_t i = 0; i < w->node_count && !w->failed; i++) {
         struct sim_node *n = &w->nodes[i];
-        uint32_t members = 0;
         bool full = n->view.mode == AT_MODE_READY || n->view.mode == AT_MODE_NEEDS_COPY;
-        if (!sim_up(w, i) || !full || !n->view.joined)
+        if (!sim_up(w, i) || !full || !n->view.joined || (fenced >> i & 1) != 0)
             continue;
-        bool fenced_self = false;
-        for (uint32_t k = 0; k < n->view.member_count; k++) {
-            const struct at_member_view *m = &n->view.members[k];
-            uint32_t at = m->id.v - 1;
-            bool ended = w->nodes[at].state == SIM_DEAD || w->nodes[at].state == SIM_GONE;
-            if (m->active && (m->fenced || ended))
-                members |= 1u << at;
-        }
-        members |= dead_missing(w, i);
-        for (uint32_t k = 0; k < w->node_count; k++)
-            for (uint32_t v = 0; sim_up(w, k) && v < w->nodes[k].view.member_count; v++)
-                fenced_self = fenced_self || (w->nodes[k].view.members[v].fenced &&
-                                              w->nodes[k].view.members[v].id.v == i + 1);
-        if (members == 0 || fenced_self)
+        uint32_t members = to_remove(w, i, fenced) | dead_missing(w, i);
+        if (members == 0)
             continue;
         sim_remove(w, i, members);
         sim_deliver_due(w);
         return;
     }
+}
+
+/* Whom `node` fences, and who has ended. Of those that only others fence one at a time: two may
+ * have fenced each other, and the one that stays is then fenced by nobody. */
+static uint32_t to_remove(const struct sim_world *w, uint32_t node, uint32_t fenced)
+{
+    const struct at_replica_view *v = &w->nodes[node].view;
+    uint32_t members = 0;
+    uint32_t by_others = 0;
+
+    for (uint32_t k = 0; k < v->member_count; k++) {
+        const struct at_member_view *m = &v->members[k];
+        uint32_t at = m->id.v - 1;
+        bool ended = w->nodes[at].state == SIM_DEAD || w->nodes[at].state == SIM_GONE;
+        if (m->active && (m->fenced || ended))
+            members |= 1u << at;
+        if (m->active && (fenced >> at & 1) != 0 && by_others == 0)
+            by_others = 1u << at;
+    }
+    return members != 0 ? members : by_others;
 }
 
 /* Those that others told the coordinator of, and that can't answer any more. */
