@@ -5,6 +5,9 @@
  *   IDLE/BACKOFF --attempt--> CONNECTING --peer's SETTINGS--> READY --lost, GOAWAY--> CONNECTING
  *                                 \--refused, timeout--> BACKOFF (50 ms, doubling to 250 ms)
  *
+ * A peer that was never reached is perhaps just being started together with us: in the first two
+ * seconds of a channel it is tried every 10 ms.
+ *
  * Calls wait only for a first attempt (slot not `failing`) or for room on a READY connection.
  * A connection that was lost soon after it was made counts as a failed attempt, so a peer that
  * accepts and closes does not make us spin. */
@@ -19,6 +22,8 @@
 #define WAITING_MAX 10000
 #define BACKOFF_FIRST_MS 50
 #define BACKOFF_LAST_MS 250
+#define BACKOFF_YOUNG_MS 10
+#define YOUNG_NS (2 * AT_S_NS)
 #define SHORT_LIFE_NS (100 * AT_MS_NS)
 
 static void try_connect(struct at_grpc_slot *slot);
@@ -57,6 +62,7 @@ enum at_code at_grpc_channel_open(struct at_loop *loop,
                    strchr(config->host, ':') ? "[%s]:%u" : "%s:%u", config->host,
                    (unsigned)config->port);
     channel->connect_timeout_ms = config->connect_timeout_ms;
+    channel->young_until_ns = at_loop_now_ns(loop) + YOUNG_NS;
     channel->keepalive_ms = config->keepalive_ms;
     channel->doom.run = on_doom;
     at_link_init(&channel->conns);
@@ -210,14 +216,33 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *list
     at_grpc_channel_unref(channel);
 }
 
+static uint32_t next_backoff_ms(const struct at_grpc_slot *slot)
+{
+    if (at_loop_now_ns(slot->channel->loop) < slot->channel->young_until_ns)
+        return BACKOFF_YOUNG_MS;
+    if (slot->backoff_ms < BACKOFF_FIRST_MS)
+        return BACKOFF_FIRST_MS;
+    return slot->backoff_ms * 2 < BACKOFF_LAST_MS ? slot->backoff_ms * 2 : BACKOFF_LAST_MS;
+}
+
+void at_grpc_channel_wake(struct at_grpc_channel *channel)
+{
+    for (uint32_t i = 0; i < channel->slot_count; i++) {
+        struct at_grpc_slot *slot = &channel->slots[i];
+        if (slot->state != AT_GRPC_SLOT_BACKOFF || channel->closing)
+            continue;
+        at_alarms_clear(&channel->alarms, &slot->alarm);
+        slot->failing = false; /* calls may wait for this attempt */
+        try_connect(slot);
+    }
+}
+
 static void attempt_failed(struct at_grpc_slot *slot, const char *why)
 {
     struct at_grpc_channel *channel = slot->channel;
     slot->state = AT_GRPC_SLOT_BACKOFF;
     slot->failing = true;
-    slot->backoff_ms = slot->backoff_ms ? slot->backoff_ms * 2 : BACKOFF_FIRST_MS;
-    if (slot->backoff_ms > BACKOFF_LAST_MS)
-        slot->backoff_ms = BACKOFF_LAST_MS;
+    slot->backoff_ms = next_backoff_ms(slot);
     (void)snprintf(channel->last_error, sizeof(channel->last_error), "%.60s: %.30s",
                    channel->authority, why);
     at_alarms_set(&channel->alarms, &slot->alarm,
@@ -245,6 +270,7 @@ void at_grpc_channel_conn_ready(struct at_grpc_client_conn *conn)
     if (!slot || slot->state != AT_GRPC_SLOT_CONNECTING)
         return;
     slot->state = AT_GRPC_SLOT_READY;
+    slot->channel->young_until_ns = 0;
     slot->failing = false;
     slot->ready_ns = at_loop_now_ns(slot->channel->loop);
     at_alarms_clear(&slot->channel->alarms, &slot->alarm);

@@ -1,7 +1,8 @@
 /* grpc_client.h: gRPC over HTTP/2, the calling side. ADAPTER (nghttp2, libuv).
  *
  * A channel is one endpoint seen from one loop: it connects on demand, spreads
- * calls over its connections, reconnects with back-off (50 to 250 ms), and
+ * calls over its connections, reconnects with back-off (50 to 250 ms; 10 ms
+ * while a peer was never reached and the channel is younger than two seconds), and
  * fails calls at once with UNAVAILABLE while a connection attempt is refused
  * (never queues them behind back-off). Everything here runs on the channel's
  * loop thread.
@@ -32,6 +33,9 @@ AT_MUST_USE enum at_code at_grpc_channel_open(struct at_loop *loop,
                                               struct at_error *reterr);
 /* at_grpc_channel_close ends open calls with CANCELLED and frees when all is closed. */
 void at_grpc_channel_close(struct at_grpc_channel **channel);
+
+/* at_grpc_channel_wake ends back-off: the peer is known to be there. */
+void at_grpc_channel_wake(struct at_grpc_channel *channel);
 
 /* True while at least one connection is established. */
 bool at_grpc_channel_connected(const struct at_grpc_channel *channel);

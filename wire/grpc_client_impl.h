@@ -105,6 +105,7 @@ struct at_grpc_channel {
     char *authority;
     uint16_t port;
     uint32_t connect_timeout_ms;
+    uint64_t young_until_ns; /* never reached so far: tried often until then */
     uint32_t keepalive_ms;
     struct at_grpc_slot *slots;
     uint32_t slot_count;

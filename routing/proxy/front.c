@@ -5,6 +5,9 @@
 #include "base/assert.h"
 #include "routing/proxy/front_impl.h"
 
+#define YOUNG_NS (2 * AT_S_NS)
+#define YOUNG_PACE_MS 10
+
 static void on_timer(uv_timer_t *timer);
 static void on_timer_closed(uv_handle_t *handle);
 static void on_alarms_closed(struct at_alarms *alarms);
@@ -30,6 +33,7 @@ enum at_code at_front_open(struct at_front *front, struct at_error *reterr)
                                                       .port = c->grpc_port,
                                                       .member = c->member});
     }
+    front->young_until_ns = at_loop_now_ns(front->loop) + YOUNG_NS;
     (void)uv_timer_start(&front->timer, on_timer, 0, instance->heartbeat_ms);
     return AT_OK;
 }
@@ -94,10 +98,23 @@ void at_front_end(struct at_front *front)
         at_front_close(front);
 }
 
+/* Clusters and routers are started together: one that was never heard is asked often at first. */
+static void set_pace(struct at_front *front)
+{
+    uint64_t pace_ms = front->instance->heartbeat_ms;
+    bool young = at_loop_now_ns(front->loop) < front->young_until_ns;
+    for (uint32_t i = 0; i < front->target_count && young; i++)
+        if (front->targets[i].state == AT_FRONT_MEMBER && front->targets[i].health.rtt_us == 0 &&
+            pace_ms > YOUNG_PACE_MS)
+            pace_ms = YOUNG_PACE_MS;
+    uv_timer_set_repeat(&front->timer, pace_ms);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     struct at_front *front = timer->data;
     static const struct at_health_event TICK = {.kind = AT_HEALTH_TICK};
+    set_pace(front);
     for (uint32_t i = 0; i < front->target_count; i++) {
         struct at_front_target *t = &front->targets[i];
         if (t->state != AT_FRONT_MEMBER)

@@ -80,6 +80,7 @@ struct at_front {
     /* its own */
     struct at_alarms alarms;
     uv_timer_t timer; /* heartbeats */
+    uint64_t young_until_ns;
     struct at_front_target targets[AT_FRONT_SLOTS];
     uint32_t target_count;     /* slots that were ever used */
     uint64_t clusters_version; /* digest of the member list in force; 0: the file's */

@@ -104,6 +104,8 @@ static void take_answer(struct at_front_target *t, const Atoll__V1__HeartbeatRes
         .lag_ms = beat->lag_ms,
         .rtt_us = (now_ns - t->beat_sent_ns) / 1000,
     };
+    if (!t->health.up)
+        at_grpc_channel_wake(t->channel); /* requests are about to come */
     at_front_step(t, &event);
     take_view(t, beat);
 }

@@ -21,7 +21,7 @@
 #include "wire/grpc_reflection.h"
 
 #define DRAIN_MS 5000
-#define READY_POLL_MS 10
+#define READY_POLL_MS 2
 #define PATIENCE_MS 2000
 #define LOOPS_MAX AT_FLEET_LOOPS_MAX
 #define METHODS_MAX 128

@@ -18,7 +18,7 @@ answers 400 '.error.status == "INVALID_ARGUMENT"'
 rest GET "$instance/tables?nothing=1"
 answers 400 '.error.message | test("nothing")'
 rest DELETE "$instance"
-answers 501 '.error | .code == 501 and .status == "UNIMPLEMENTED"'
+answers 400 '.error | .status == "FAILED_PRECONDITION" and (.message | test("atoll down"))'
 rest POST "$instance/tables" '{"table_id":"curl","table":{"column_families":{"f":{"gc_rule":{"maxAge":"3.5s"}}}},"initialSplits":[{"key":"YQ=="}]}'
 answers 200 '(.name | endswith("/tables/curl")) and .columnFamilies.f.gcRule.maxAge == "3.500s"'
 rest POST "$instance/tables" '{"tableId":"curl"}'
