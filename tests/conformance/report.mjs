@@ -102,7 +102,7 @@ async function section({title, cases}) {
   const lines = ['| case | what must come of it | Atoll | cbtemulator |', '| --- | --- | --- | --- |'];
   const notes = [];
   for (const one of cases) {
-    const ours = [await outcomeOf(router, one), await outcomeOf(direct, one)];
+    const ours = [await outcomeOf(router, one), ...one.routed ? [] : [await outcomeOf(direct, one)]];
     const theirs = emulator && !one.instance ? await emulator.run(one) : null;
     count(one, ours, theirs);
     lines.push(`| ${one.id} | ${cell(one.what)} | ${atollResult(one, ours)} | ${emulatorResult(one, theirs)} |`);
@@ -123,7 +123,7 @@ function count(one, ours, theirs) {
 
 function atollResult(one, [routed, straight]) {
   if (!routed.ok) return `**wrong**: ${code(routed.outcome)}`;
-  if (!straight.ok) return `**wrong** at a cluster: ${code(straight.outcome)}`;
+  if (straight && !straight.ok) return `**wrong** at a cluster: ${code(straight.outcome)}`;
   return one.later ? `not yet: ${cell(one.later)}` : 'right';
 }
 

@@ -5,6 +5,7 @@
 //   given     cells in notation that are there before the first step
 //   decided   where no public source tells the right outcome: what was chosen, and why
 //   later     why the right outcome is not offered yet; the steps hold what happens instead
+//   routed    true: it is the router's own work, and not asked of a cluster
 //   instance  true: needs an instance of several clusters, so it says nothing about an emulator
 //   repeat    how often the steps are run, each time on a table of its own
 
@@ -17,7 +18,8 @@ export class Target {
   constructor(name, endpoint, {project = 'atoll', id = 'lab', profile = '', instance = null} = {}) {
     this.name = name;
     this.api = new Api(endpoint);
-    this.instanceName = `projects/${project}/instances/${id}`;
+    this.projectName = `projects/${project}`;
+    this.instanceName = `${this.projectName}/instances/${id}`;
     this.profile = profile;
     this.instance = instance;
   }

@@ -1,7 +1,7 @@
 // a-admin.mjs: tables, families, row ranges, consistency tokens, app profiles, health.
 
 import assert from 'node:assert/strict';
-import {METHODS} from '../api.mjs';
+import {METHODS, unpack} from '../api.mjs';
 import {
   act, append, call, checkAndMutate, createTable, dropRows, getTable, modify, modifyFamilies, mutate,
   read, readKeys, sample, set,
@@ -15,8 +15,8 @@ const MICROS = 2; // has no name in the public proto of this version
 
 const profileId = table => `ap-${table}`;
 const profileName = (target, table) => `${target.instanceName}/appProfiles/${profileId(table)}`;
-const createProfile = routing => call('CreateAppProfile', (target, table) => ({
-  parent: target.instanceName, app_profile_id: profileId(table), app_profile: routing,
+const createProfile = (routing, ignore_warnings = false) => call('CreateAppProfile', (target, table) => ({
+  parent: target.instanceName, app_profile_id: profileId(table), app_profile: routing, ignore_warnings,
 }));
 const getProfile = () => call('GetAppProfile', (target, table) => ({name: profileName(target, table)}));
 const deleteProfile = ignore_warnings => call('DeleteAppProfile', (target, table) =>
@@ -35,36 +35,65 @@ const otherTable = (id, rest = {}) => call('CreateTable', {table_id: id, table: 
 const seconds = value => ({seconds: String(value)});
 const family = gc_rule => ({create: {gc_rule}});
 
-/** What Atoll answers itself; every other method must be UNIMPLEMENTED by its name. */
-const SERVED = new Set([
-  'ReadRows', 'SampleRowKeys', 'MutateRow', 'MutateRows', 'CheckAndMutateRow', 'ReadModifyWriteRow',
-  'PingAndWarm', 'CreateTable', 'ListTables', 'GetTable', 'UpdateTable', 'DeleteTable',
-  'ModifyColumnFamilies', 'DropRowRange', 'GenerateConsistencyToken', 'CheckConsistency',
-  'CreateAppProfile', 'GetAppProfile', 'ListAppProfiles', 'UpdateAppProfile', 'DeleteAppProfile',
-  'GetInstance', 'ListInstances', 'GetCluster', 'ListClusters', 'GetOperation',
-  'UpdateInstance', 'PartialUpdateInstance', 'UpdateCluster', 'PartialUpdateCluster',
-  'GetIamPolicy', 'SetIamPolicy', 'TestIamPermissions',
-]);
+/** What nothing of Atoll serves yet; it must say so by the method's name. */
+const UNSERVED = /(Logical|Materialized|Authorized)View|SchemaBundle|Snapshot|Query|ChangeStream/;
+/** What the router does for all instances; a cluster refuses it by its name. */
+const ROUTED = /^(Create|Delete)(Instance|Cluster)$/;
 /** Newer than the protos of this version, but clients may ask for them. */
 const NEWER = ['GetClientConfiguration', 'OpenTable', 'OpenAuthorizedView', 'OpenMaterializedView'];
 
 export default [
   {
     id: 'A1',
-    what: 'GetInstance and ListClusters know the instance; CreateInstance and CreateCluster are refused by name',
-    later: 'instances and clusters are made by the instance file',
-    instance: true,
+    what: 'CreateInstance of two clusters is an operation that completes; the instance is READY and is listed',
+    routed: true,
     table: null,
     steps: [
-      call('GetInstance', target => ({name: target.instanceName}))
-        .picking(({messages: [{name, state}]}) => [name, state])
-        .gives(['projects/atoll/instances/lab', 'READY']),
-      call('ListClusters', {}, 'parent')
-        .picking(({messages: [{clusters}]}) => clusters.map(c => c.name.split('/').pop()))
+      made('CreateInstance', (target, table) => ({
+        parent: target.projectName, instance_id: table, instance: {display_name: 'Second'}, clusters: {
+          c1: {location: `${target.projectName}/locations/us-east1-b`, serve_nodes: 1},
+          c2: {location: `${target.projectName}/locations/us-west1-a`, serve_nodes: 1},
+        },
+      }), instance => instance.state).gives('READY'),
+      call('GetInstance', newInstance).picking(({messages: [{display_name, state}]}) => [display_name, state])
+        .gives(['Second', 'READY']),
+      call('ListInstances', target => ({parent: target.projectName}))
+        .picking(({messages: [{instances}]}, target, table) => instances.map(idOf).includes(table)).gives(true),
+      call('ListClusters', clustersOf)
+        .picking(({messages: [{clusters}]}) => clusters.map(c => [idOf(c), c.state, idOf({name: c.location})]))
+        .gives([['c1', 'READY', 'us-east1-b'], ['c2', 'READY', 'us-west1-a']]),
+      call('CreateInstance', (target, table) => ({
+        parent: target.projectName, instance_id: table, instance: {display_name: 'Again'},
+        clusters: {c1: {location: `${target.projectName}/locations/us-east1-b`, serve_nodes: 1}},
+      })).fails('ALREADY_EXISTS', /already exists/),
+      call('CreateTable', (target, table) => ({...clustersOf(target, table), table_id: 't', table: {}})).succeeds(),
+      call('DeleteInstance', newInstance).succeeds(),
+      call('GetInstance', newInstance).fails('NOT_FOUND'),
+    ],
+  },
+  {
+    id: 'A1c',
+    what: 'CreateCluster: READY when its operation is done; refused in the zone of another one; then it goes',
+    routed: true,
+    instance: true,
+    given: ['r f:q=v'],
+    steps: [
+      call('CreateCluster', newCluster('us-east1-c'), 'parent')
+        .fails('FAILED_PRECONDITION', /Cannot create multiple clusters in the same zone/),
+      call('CreateCluster', {cluster_id: 'Bad', cluster: {location: 'projects/atoll/locations/asia-east1-a'}},
+        'parent').fails('INVALID_ARGUMENT', /cluster id/),
+      made('CreateCluster', (target, table) =>
+        ({parent: target.instanceName, ...newCluster('asia-east1-a')(target, table)}),
+      cluster => [cluster.state, cluster.serve_nodes]).gives(['READY', 1]),
+      call('CreateCluster', newCluster('asia-east1-b'), 'parent').fails('ALREADY_EXISTS'),
+      createProfile({single_cluster_routing: {cluster_id: 'lab-c4'}}).succeeds(),
+      through(read(), profileId).gives(['r f:q@0=v']),
+      call('DeleteCluster', target => ({name: `${target.instanceName}/clusters/lab-c4`}))
+        .fails('FAILED_PRECONDITION', /profile/),
+      deleteProfile(true).succeeds(),
+      call('DeleteCluster', target => ({name: `${target.instanceName}/clusters/lab-c4`})).succeeds(),
+      call('ListClusters', {}, 'parent').picking(({messages: [{clusters}]}) => clusters.map(idOf))
         .gives(['lab-c1', 'lab-c2', 'lab-c3']),
-      call('CreateInstance', {parent: 'projects/atoll', instance_id: 'i2'})
-        .fails('UNIMPLEMENTED', /CreateInstance/),
-      call('CreateCluster', {cluster_id: 'c4'}, 'parent').fails('UNIMPLEMENTED', /CreateCluster/),
     ],
   },
   {
@@ -91,6 +120,59 @@ export default [
       getProfile().fails('NOT_FOUND'),
       createProfile({}).fails('INVALID_ARGUMENT', /routing_policy/),
       createProfile({single_cluster_routing: {cluster_id: 'nosuch'}}).fails('NOT_FOUND', /nosuch/),
+    ],
+  },
+  {
+    id: 'A2m',
+    what: 'Masks of app profiles: sub-fields change in place, the other branch takes over, none replaces all',
+    instance: true,
+    steps: [
+      createProfile({description: 'd', single_cluster_routing: {cluster_id: 'lab-c1', allow_transactional_writes: true},
+        priority: 'PRIORITY_LOW'}).succeeds(),
+      getProfile().picking(routingOf).gives(['d', 'lab-c1', true, undefined, 'PRIORITY_LOW']),
+      updateProfile({single_cluster_routing: {cluster_id: 'lab-c2'}}, ['single_cluster_routing.cluster_id']).succeeds(),
+      getProfile().picking(routingOf).gives(['d', 'lab-c2', true, undefined, 'PRIORITY_LOW']),
+      updateProfile({single_cluster_routing: {cluster_id: 'lab-c3'}}, ['singleClusterRouting.clusterId']).succeeds(),
+      getProfile().picking(routingOf).gives(['d', 'lab-c3', true, undefined, 'PRIORITY_LOW']),
+      updateProfile({standard_isolation: {priority: 'PRIORITY_MEDIUM'}}, ['standardIsolation.priority']).succeeds(),
+      updateProfile({multi_cluster_routing_use_any: {cluster_ids: ['lab-c2', 'lab-c1']}},
+        ['multiClusterRoutingUseAny.clusterIds']).succeeds(),
+      getProfile().picking(routingOf).gives(['d', undefined, undefined, 'lab-c1 lab-c2', 'PRIORITY_MEDIUM']),
+      updateProfile({multi_cluster_routing_use_any: {cluster_ids: ['nosuch']}},
+        ['multi_cluster_routing_use_any.cluster_ids']).fails('NOT_FOUND', /nosuch/),
+      updateProfile({multi_cluster_routing_use_any: {}}, []).succeeds(),
+      getProfile().picking(routingOf).gives(['', undefined, undefined, '', 'PRIORITY_HIGH']),
+      updateProfile({single_cluster_routing: {cluster_id: 'lab-c1'},
+        data_boost_isolation_read_only: {compute_billing_owner: 'HOST_PAYS'}},
+      ['single_cluster_routing', 'data_boost_isolation_read_only']).succeeds(),
+      getProfile().picking(({messages: [p]}) => [p.isolation, p.data_boost_isolation_read_only.compute_billing_owner])
+        .gives(['data_boost_isolation_read_only', 'HOST_PAYS']),
+      act('the etag that is current', async (target, table) => {
+        const {value: etag} = await getProfile().picking(({messages: [p]}) => p.etag).run(target, table);
+        const step = updateProfile({etag, description: 'new'}, ['description']);
+        return [etag.length > 0, (await step.run(target, table)).code, (await step.run(target, table)).code];
+      }).gives([true, 'OK', 'ABORTED']),
+      deleteProfile(true).succeeds(),
+    ],
+  },
+  {
+    id: 'A2w',
+    what: 'Transactions to two clusters: a warning with its PreconditionFailure, until ignore_warnings is set',
+    instance: true,
+    steps: [
+      createProfile({single_cluster_routing: {cluster_id: 'lab-c2', allow_transactional_writes: true}})
+        .fails('FAILED_PRECONDITION', /unsafe/),
+      act('the violation', async (target, table) => {
+        const {metadata} = await target.api.call('CreateAppProfile', {
+          parent: target.instanceName, app_profile_id: profileId(table),
+          app_profile: {single_cluster_routing: {cluster_id: 'lab-c2', allow_transactional_writes: true}},
+        });
+        const [details] = metadata.get('grpc-status-details-bin');
+        return [/PreconditionFailure/, /CLOUD_BIGTABLE_APP_PROFILE_WARNING/].map(p => p.test(String(details)));
+      }).gives([true, true]),
+      getProfile().fails('NOT_FOUND'),
+      createProfile({single_cluster_routing: {cluster_id: 'lab-c2', allow_transactional_writes: true}}, true).succeeds(),
+      deleteProfile(true).succeeds(),
     ],
   },
   {
@@ -166,10 +248,11 @@ export default [
         const wrong = [];
         for (const method of [...METHODS, ...NEWER.map(newer)]) {
           const {code, message} = await target.api.call(method, {});
-          const served = SERVED.has(method.name) && !method.path.startsWith('/google.iam.');
-          const right = code === 'UNIMPLEMENTED' // some are offered by a router and not by a cluster
-            ? !served && message.includes(method.name)
-            : !['UNKNOWN', 'INTERNAL', 'UNAVAILABLE'].includes(code);
+          const served = !UNSERVED.test(method.name) && !NEWER.includes(method.name) &&
+            !method.path.startsWith('/google.iam.') && (target.name !== 'direct' || !ROUTED.test(method.name));
+          const right = served
+            ? !['UNIMPLEMENTED', 'UNKNOWN', 'INTERNAL', 'UNAVAILABLE'].includes(code)
+            : code === 'UNIMPLEMENTED' && message.includes(method.name);
           if (!right) wrong.push(`${method.path}: ${code} ${message}`);
         }
         return wrong;
@@ -343,6 +426,13 @@ export default [
     ],
   },
   {
+    id: 'A23',
+    what: 'Latency and errors are injected by method',
+    later: 'knobs for that come with the console; calls are answered as usual',
+    given: ['r f:q=v'],
+    steps: [read().gives(['r f:q@0=v'])],
+  },
+  {
     id: 'A24',
     what: 'grpc.health.v1 says SERVING for the server and for each service',
     table: null,
@@ -358,6 +448,43 @@ function updateTable(change, paths) {
   return call('UpdateTable', (target, table) => ({
     table: {name: target.tableName(table), ...change}, update_mask: {paths},
   }));
+}
+
+const idOf = ({name}) => name.split('/').pop();
+
+function newInstance(target, table) {
+  return {name: `${target.projectName}/instances/${table}`};
+}
+
+function clustersOf(target, table) {
+  return {parent: newInstance(target, table).name};
+}
+
+function newCluster(zone) {
+  return target => ({
+    cluster_id: 'lab-c4', cluster: {location: `${target.projectName}/locations/${zone}`, serve_nodes: 1},
+  });
+}
+
+/** A call that begins an operation, and what came of that when it is done. */
+function made(method, request, pick) {
+  return act(method, async (target, table) => {
+    let {code, message, messages: [operation]} = await target.api.call(method, request(target, table));
+    assert.equal(code, 'OK', message);
+    await eventually('the operation is done', async () => {
+      const {name} = operation;
+      ({code, message, messages: [operation]} = await target.api.call('GetOperation', {name}));
+      assert.equal(code, 'OK', message);
+      return operation.done;
+    });
+    assert.ok(operation.response, JSON.stringify(operation.error));
+    return pick(unpack(operation.response));
+  });
+}
+
+function routingOf({messages: [p]}) {
+  return [p.description, p.single_cluster_routing?.cluster_id, p.single_cluster_routing?.allow_transactional_writes,
+    p.multi_cluster_routing_use_any?.cluster_ids.toSorted().join(' '), p.standard_isolation.priority];
 }
 
 function newer(name) {
