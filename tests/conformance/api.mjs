@@ -49,10 +49,16 @@ const CHANNEL = {
 const DEADLINE_MS = 30000;
 
 /** Every method of the public services: {path, name, requestSerialize, ...}. */
-export const METHODS = Object.entries(DEFINITIONS)
-  .filter(([name, service]) => !service.format && name.startsWith('google.'))
-  .flatMap(([, service]) => Object.values(service))
-  .map(method => ({...method, name: method.path.split('/').pop()}));
+export const METHODS = methodsOf('google.');
+/** Those that Atoll's processes ask each other. */
+export const CONTROL = methodsOf('atoll.');
+
+function methodsOf(prefix) {
+  return Object.entries(DEFINITIONS)
+    .filter(([name, service]) => !service.format && name.startsWith(prefix))
+    .flatMap(([, service]) => Object.values(service))
+    .map(method => ({...method, name: method.path.split('/').pop()}));
+}
 
 /** Descriptors of all message types by their full name. */
 export const TYPES = new Map(Object.entries(DEFINITIONS)
@@ -60,9 +66,8 @@ export const TYPES = new Map(Object.entries(DEFINITIONS)
   .map(([name, definition]) => [name, definition.type]));
 
 const BY_NAME = new Map(METHODS.map(method => [method.name, method]));
-for (const method of ['grpc.health.v1.Health', 'atoll.v1.Cluster'].flatMap(name =>
-  Object.values(DEFINITIONS[name])))
-  BY_NAME.set(method.path.split('/').pop(), method);
+for (const method of methodsOf('grpc.health.').concat(CONTROL.filter(({path}) => path.startsWith('/atoll.v1.Cluster/'))))
+  BY_NAME.set(method.name, method);
 
 export class Api {
   constructor(endpoint) {

@@ -1,5 +1,6 @@
-// Every RPC of the public services with an empty request and with 200 mutated ones: each gets an
-// answer, all processes stay alive, and the data is intact.
+// Every RPC of the public services with an empty request and with 200 mutated ones, the same over
+// REST/JSON, and what clusters and router ask each other: each gets an answer, all processes stay
+// alive, and the data is intact.
 //
 // A mutated request is a random message of the right type, with names that exist, names that don't
 // and no names at all, of which half have bytes changed, cut or repeated. What would start or end a
@@ -7,9 +8,10 @@
 // SEED repeats a run; COUNT is the number of requests of each RPC.
 
 import assert from 'node:assert/strict';
+import http from 'node:http';
 import test from 'node:test';
 import grpc from '@grpc/grpc-js';
-import {Api, METHODS, TYPES} from './api.mjs';
+import {Api, CONTROL, METHODS, TYPES} from './api.mjs';
 import {Instance} from '../support/instance.mjs';
 
 const COUNT = Number(process.env.COUNT ?? 200);
@@ -22,6 +24,9 @@ const ABSENT = 'projects/atoll/instances/absent';
 // Requests that may act on what they name.
 const ACTS = /^(Create|Delete|Drop|Undelete|Restore|Copy|Update|PartialUpdate|Modify|Snapshot|Set|Cancel)/;
 const KEPT = 'kept';
+// Of the control services: these act on the cluster that is asked, whatever they name.
+const ENDS = /^(Leave|Remove|Join|AddCluster|Release|SetCut)$/;
+const NO_PROTOBUF = Buffer.alloc(20, 255);
 
 const NAMES = [
   '', 'x', '-', KEPT, 'lab-c1', 'multi', INSTANCE, `${INSTANCE}/tables/${KEPT}`, `${INSTANCE}/tables/absent`,
@@ -32,6 +37,27 @@ const NAMES = [
 const ABSENT_NAMES = [
   '', 'x', ABSENT, `${ABSENT}/tables/t`, `${ABSENT}/clusters/c`, `${ABSENT}/appProfiles/p`,
   `${ABSENT}/clusters/c/backups/b`, `operations/${ABSENT}/operations/1`, 'projects//instances//', 'a'.repeat(600),
+];
+
+// Requests over HTTP: what they are about, as the API has it.
+const VERBS = ['GET', 'GET', 'POST', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD', 'BREW'];
+const PATHS = [
+  '', '/instances', '/instances/-', '/instances/-/clusters', '/instances/lab', '/instances/lab/clusters',
+  '/instances/lab/clusters/lab-c1', '/instances/lab/clusters/-/backups', '/instances/lab/clusters/lab-c1/hotTablets',
+  '/instances/lab/appProfiles', '/instances/lab/appProfiles/multi', '/instances/lab/tables',
+  `/instances/lab/tables/${KEPT}`, `/instances/lab/tables/${KEPT}:checkConsistency`,
+  `/instances/lab/tables/${KEPT}:getIamPolicy`, '/instances/lab:testIamPermissions',
+];
+const QUERIES = [
+  'alt=json', 'view=FULL', 'view=9', 'pageSize=1', 'pageSize=-5', 'pageToken=%00', 'updateMask=a,b.c,*',
+  'ignoreWarnings=True', 'clusterId=%ff', 'x=1', 'filter=state:READY%20AND', '=&&=', 'a'.repeat(4000),
+];
+const JSONS = [
+  '', '{}', '[]', 'null', '"x"', '1e999', '{"name":', '{"policy":{"bindings":[{"role":"r","members":["m"]}],"etag":"%"}}',
+  '{"permissions":["a",1,null]}', '{"consistencyToken":"x","standardReadRemoteWrites":{}}', '['.repeat(3000),
+  `{"a":${'{"a":'.repeat(500)}1${'}'.repeat(501)}`, '{"instance":{"labels":{"a":"b","a":"c"}}}',
+  '{"table":{"columnFamilies":{"f":{"gcRule":{"maxAge":"1.0000000001s"}}}}}', '{"expireTime":"0000-00-00T00:00:00Z"}',
+  '\u0000\u00ff', '{"\\ud800":1}', '{"serveNodes":1e10,"location":5}', '{"rowKeyPrefix":"!!!"}',
 ];
 
 /** A small generator of numbers (mulberry32), so that a seed repeats a run. */
@@ -137,6 +163,51 @@ async function bombard(api, method, random) {
   return late;
 }
 
+/** One request over HTTP; resolves to its status, 0 if the connection was closed, null when it is late. */
+function request(port, {verb, path, body}) {
+  return new Promise(done => {
+    const options = {host: '127.0.0.1', port, method: verb, path, timeout: DEADLINE_MS, agent: false,
+      headers: {'content-type': 'application/json', 'content-length': body.length}};
+    const sent = http.request(options, answer => {
+      answer.resume();
+      answer.on('close', () => done(answer.statusCode));
+    });
+    sent.on('timeout', () => sent.destroy(done(null)));
+    sent.on('error', () => done(0));
+    sent.end(body);
+  });
+}
+
+/** A request that may change something is only asked of an instance that does not exist. */
+function randomRequest(random) {
+  const verb = random.pick(VERBS);
+  const reads = /GET|HEAD|BREW/.test(verb);
+  let path = `/v2/projects/atoll${random.pick(PATHS)}`;
+  let body = Buffer.from(random.pick(JSONS));
+  if (!reads) path = path.replace('/instances/lab', '/instances/absent');
+  if (random.chance(0.3)) body = mutate(body, random);
+  if (random.chance(0.3)) {
+    const mutated = mutate(Buffer.from(path.slice(4)), random).toString('latin1');
+    if (reads || !mutated.includes('lab')) path = `/v2/${mutated}`;
+  }
+  if (random.chance(0.5)) path += `?${random.pick(QUERIES)}&${random.pick(QUERIES)}`;
+  if (random.chance(0.1)) path += `%${random.pick(['', '0', 'zz', '2f', '00', 'c3%28'])}`;
+  return {verb, path: path.replace(/[^\x21-\x7e]/g, c => `%${c.charCodeAt(0).toString(16).padStart(2, '0')}`), body};
+}
+
+async function bombardHttp(port, random) {
+  const late = [];
+  const requests = Array.from({length: 10 * COUNT}, () => randomRequest(random));
+  const workers = Array.from({length: IN_FLIGHT}, async () => {
+    for (let one = requests.pop(); one; one = requests.pop()) {
+      const status = await request(port, one);
+      if (status === null || status === 500 || status > 501) late.push(`${status} ${one.verb} ${one.path} ${one.body}`.slice(0, 400));
+    }
+  });
+  await Promise.all(workers);
+  return late;
+}
+
 test(`mutated requests, SEED=${SEED}`, async t => {
   const instance = await Instance.start();
   const apis = [];
@@ -165,6 +236,19 @@ test(`mutated requests, SEED=${SEED}`, async t => {
       }
     });
   }
+  for (const method of CONTROL) {
+    await t.test(method.path, async () => {
+      for (const api of apis) {
+        if (ENDS.test(method.name))
+          assert.notEqual(await send(api, method.path, NO_PROTOBUF), grpc.status.OK);
+        else
+          assert.deepEqual(await bombard(api, method, random), []);
+      }
+    });
+  }
+  await t.test('REST', async () => {
+    assert.deepEqual(await bombardHttp(instance.httpPort, random), [], 'late, or a fault of the server');
+  });
   await t.test('all processes live on and the data is as it was', async () => {
     const after = await instance.status();
     assert.deepEqual(after.clusters.map(c => c.pid), pids);
