@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/join.h"
 #include "cluster/cluster.h"
 #include "routing/proxy/router.h"
 
@@ -20,6 +21,7 @@ struct serve_options {
     const char *run_file;
     const char *state_dir;
     unsigned loops;
+    struct at_join_options join;
 };
 
 enum {
@@ -28,8 +30,47 @@ enum {
     OPT_DATA = 'd',
     OPT_RUN = 'r',
     OPT_LOOPS = 'l',
-    OPT_STATE = 's'
+    OPT_STATE = 's',
+    OPT_JOIN = 256,
+    OPT_ZONE,
+    OPT_HOST,
+    OPT_GRPC,
+    OPT_PEER
 };
+
+static uint16_t parse_port(const char *text, struct argp_state *state)
+{
+    char *end;
+    unsigned long port = strtoul(text, &end, 10);
+    if (*text == '\0' || *end != '\0' || port > UINT16_MAX)
+        argp_error(state, "%s: expected a port", text);
+    return (uint16_t)port;
+}
+
+/* The options of a cluster that joins. */
+static error_t parse_join(int key, char *arg, struct argp_state *state)
+{
+    struct at_join_options *o = &((struct serve_options *)state->input)->join;
+    switch (key) {
+    case OPT_JOIN:
+        o->member = arg;
+        return 0;
+    case OPT_ZONE:
+        o->zone = arg;
+        return 0;
+    case OPT_HOST:
+        o->host = arg;
+        return 0;
+    case OPT_GRPC:
+        o->grpc_port = parse_port(arg, state);
+        return 0;
+    case OPT_PEER:
+        o->peer_port = parse_port(arg, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -58,11 +99,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_ARG:
         return ARGP_ERR_UNKNOWN;
     case ARGP_KEY_END:
-        if (!o->instance)
+        if (!o->instance && !o->join.member)
             argp_error(state, "--instance is needed");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return parse_join(key, arg, state);
     }
 }
 
@@ -98,12 +139,33 @@ static enum at_code load(const struct serve_options *o,
     return code;
 }
 
+static enum at_code join(struct serve_options *o, struct at_arena *arena)
+{
+    struct at_error error;
+    if (!o->join.member)
+        return AT_OK;
+    o->join.cluster = o->cluster;
+    o->join.data = o->data;
+    enum at_code code = at_join(&o->join, arena, &o->instance, &error);
+    if (code != AT_OK)
+        (void)fprintf(stderr, "atoll cluster: %s: %s\n", at_code_name(code), error.msg);
+    return code;
+}
+
 int at_command_cluster(int argc, char **argv)
 {
     static const struct argp_option OPTIONS[] = {
         COMMON,
         {"cluster", OPT_CLUSTER, "ID", 0, "which cluster of the file to be", 0},
         {"data", OPT_DATA, "DIR", 0, "where its data is", 0},
+        {"join", OPT_JOIN, "HOST:PORT", 0,
+         "instead of an instance file: any member, which is asked for it the first time; the "
+         "cluster was created before",
+         0},
+        {"zone", OPT_ZONE, "ZONE", 0, "with --join: refuses to be in another one", 0},
+        {"host", OPT_HOST, "HOST", 0, "with --join: where the others find this one (127.0.0.1)", 0},
+        {"grpc-port", OPT_GRPC, "PORT", 0, "with --join (default: a free one)", 0},
+        {"peer-port", OPT_PEER, "PORT", 0, "with --join (default: a free one)", 0},
         {0},
     };
     static const struct argp ARGP = {OPTIONS, parse, NULL, "Runs one cluster until SIGTERM.",
@@ -121,7 +183,7 @@ int at_command_cluster(int argc, char **argv)
     at_log_setup(o.cluster, AT_LOG_INFO);
     raise_descriptor_limit();
     int status = 1;
-    if (load(&o, &arena, &instance, "cluster") == AT_OK) {
+    if (join(&o, &arena) == AT_OK && load(&o, &arena, &instance, "cluster") == AT_OK) {
         struct at_cluster_options options = {.instance = &instance,
                                              .cluster_id = o.cluster,
                                              .data_dir = o.data,

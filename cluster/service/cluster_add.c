@@ -24,7 +24,7 @@ struct add_cluster {
 static enum at_code
 decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct at_error *reterr);
 
-static Atoll__V1__MembersResponse *members_of(struct at_service *service, struct at_arena *arena)
+Atoll__V1__MembersResponse *at_members_response(struct at_service *service, struct at_arena *arena)
 {
     Atoll__V1__MembersResponse *out = AT_ARENA_NEW(arena, Atoll__V1__MembersResponse);
     struct at_schema *schema = at_store_schema(service->store);
@@ -36,6 +36,7 @@ static Atoll__V1__MembersResponse *members_of(struct at_service *service, struct
     at_store_view(service->store, &view);
     out->instance_id = view.instance_id;
     out->hlc = view.hlc;
+    out->settings = (Atoll__V1__InstanceSettings *)(uintptr_t)service->settings;
     at_replica_view_deinit(&view);
     out->members = AT_ARENA_ARRAY(arena, Atoll__V1__ClusterAddress *, all.count + 1);
     for (uint32_t i = 0; i < all.count; i++)
@@ -49,7 +50,8 @@ void at_on_members(struct at_grpc_call *call, void *ctx)
     struct at_service *service = ctx;
 
     if (at_service_unpack(service, call, &atoll__v1__members_request__descriptor))
-        at_service_reply(service, call, &members_of(service, at_grpc_call_arena(call))->base);
+        at_service_reply(service, call,
+                         &at_members_response(service, at_grpc_call_arena(call))->base);
 }
 
 static void on_added(struct at_change *change)
@@ -62,18 +64,34 @@ static void on_added(struct at_change *change)
     out.operation.len = bytes.len;
     out.operation.data = at_arena_alloc_raw(arena, bytes.len + 1);
     memcpy(out.operation.data, bytes.data, bytes.len);
-    out.members = members_of(change->service, arena);
+    out.members = at_members_response(change->service, arena);
     at_service_reply(change->service, change->call, &out.base);
 }
 
-static enum at_code check_address(const Atoll__V1__ClusterAddress *address, struct at_error *reterr)
+/* Nobody starts it: it is to join by itself, and is no member before. */
+static bool is_planned(const Atoll__V1__ClusterAddress *address)
 {
-    if (!address || address->member_id == 0 || address->member_id == UINT32_MAX)
+    return address->member_id == 0 && address->host[0] == '\0' && address->grpc_port == 0 &&
+           address->peer_port == 0;
+}
+
+static enum at_code check_place(const Atoll__V1__ClusterAddress *address, struct at_error *reterr)
+{
+    if (address->member_id == 0 || address->member_id == UINT32_MAX)
         return at_fail(reterr, AT_INVALID_ARGUMENT, "Error in field 'address.member_id'");
     if (address->host[0] == '\0' || address->grpc_port == 0 || address->grpc_port > UINT16_MAX ||
         address->peer_port == 0 || address->peer_port > UINT16_MAX)
         return at_fail(reterr, AT_INVALID_ARGUMENT,
                        "Error in field 'address' : host and both ports must be set");
+    return AT_OK;
+}
+
+static enum at_code check_address(const Atoll__V1__ClusterAddress *address, struct at_error *reterr)
+{
+    if (!address)
+        return at_fail(reterr, AT_INVALID_ARGUMENT, "Error in field 'address.member_id'");
+    if (!is_planned(address))
+        AT_TRY(check_place(address, reterr));
     if (address->zone[0] == '\0' || strlen(address->zone) > AT_INSTANCE_ID_BYTES_MAX)
         return at_fail(reterr, AT_INVALID_ARGUMENT, "Error in field 'address.zone'");
     return AT_OK;
@@ -157,13 +175,13 @@ static enum at_code check_room(const struct add_cluster *a,
         if (strcmp(there->zone, a->in->address->zone) == 0)
             return at_fail(reterr, AT_FAILED_PRECONDITION,
                            "Cannot create multiple clusters in the same zone.");
-        if (there->member_id == a->in->address->member_id)
+        if (there->member_id == a->in->address->member_id && there->member_id != 0)
             return at_fail(reterr, AT_ALREADY_EXISTS, "Member %u is there already",
                            there->member_id);
     }
-    if (all->count >= AT_MEMBERS_MAX)
+    if (all->count >= AT_CLUSTERS_MAX)
         return at_fail(reterr, AT_FAILED_PRECONDITION, "An instance has at most %d clusters",
-                       AT_MEMBERS_MAX);
+                       AT_CLUSTERS_MAX);
     return AT_OK;
 }
 
@@ -254,6 +272,8 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
         .counter = 1,
         .fields = at_admin_pack(write->arena, &a->operation->base),
     };
+    if (is_planned(a->in->address))
+        return AT_OK;
     a->act = (struct at_operation){
         .kind = AT_OPERATION_MEMBER,
         .members = {{a->in->address->member_id}},

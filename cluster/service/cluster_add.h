@@ -6,10 +6,14 @@
 #ifndef ATOLL_CLUSTER_SERVICE_CLUSTER_ADD_H
 #define ATOLL_CLUSTER_SERVICE_CLUSTER_ADD_H
 
+#include "atoll/v1/control.pb-c.h"
 #include "cluster/service/service.h"
 
 /* `ctx` is the at_service. */
 void at_on_members(struct at_grpc_call *call, void *ctx);
 void at_on_add_cluster(struct at_grpc_call *call, void *ctx);
+
+/* at_members_response: the members as this cluster knows them, with what is the same for all. */
+Atoll__V1__MembersResponse *at_members_response(struct at_service *service, struct at_arena *arena);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "cluster/service/cluster_add.h"
 #include "cluster/service/collect.h"
+#include "cluster/service/cluster_join.h"
 #include "cluster/service/cut.h"
 #include "cluster/service/explain.h"
 #include "cluster/service/instance_view.h"
@@ -65,6 +66,7 @@ size_t at_control_methods(struct at_service *service, struct at_grpc_method *met
         {"/atoll.v1.Cluster/Explain", at_on_explain, service},
         {"/atoll.v1.Cluster/Members", at_on_members, service},
         {"/atoll.v1.Cluster/AddCluster", at_on_add_cluster, service},
+        {"/atoll.v1.Cluster/Join", at_on_join, service},
         {"/atoll.v1.Cluster/Leave", at_on_leave, service},
         {"/atoll.v1.Cluster/Remove", at_on_remove, service},
         {"/atoll.v1.Cluster/Release", at_on_release, service},
