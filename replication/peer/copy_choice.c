@@ -14,7 +14,7 @@ at_copy_nearest(struct at_peering *p, const struct at_member_id *tried, uint32_t
 
     for (uint32_t i = 0; i < p->peer_count && tried_count < AT_NEIGHBORS_MAX; i++) {
         struct at_neighbor *peer = p->peers[i];
-        bool fits = at_copy_may_ask(p, peer);
+        bool fits = at_copy_may_ask(p, peer) && at_neighbor_in_touch(peer);
         for (uint32_t k = 0; k < tried_count; k++)
             fits = fits && !at_member_eq(tried[k], peer->id);
         if (fits && (best == NULL || peer->link.asking.rtt_ns < best->link.asking.rtt_ns))

@@ -75,6 +75,7 @@ struct at_copy_link {
     struct at_error error;
 };
 
+static void give_up_the_silent(struct at_peering *p);
 static bool needs_copy(const struct at_peering *p);
 static void try_next_donor(struct at_peering *p);
 static void on_open_answer(struct at_ask *ask);
@@ -159,6 +160,8 @@ void at_copy_link_step(struct at_peering *p)
 
     if (link->step == LINK_FILLING && !at_copy_may_ask(p, at_neighbor_find(p, link->donor)))
         abort_copy(p, "the donor is a member no more, or the link to it is cut");
+    if (link->step == LINK_ASKING && link->open_out)
+        give_up_the_silent(p);
     if (link->step == LINK_ASKING && !link->open_out)
         try_next_donor(p);
     else if (link->step == LINK_FILLING)
@@ -174,6 +177,15 @@ void at_copy_link_step(struct at_peering *p)
     link->tried_count = 0;
     link->step = LINK_ASKING;
     try_next_donor(p);
+}
+
+/* Opening may take long; that a donor is there at all is heard all the while. */
+static void give_up_the_silent(struct at_peering *p)
+{
+    const struct at_neighbor *donor = at_neighbor_find(p, p->copy_in->donor);
+
+    if (donor == NULL || !at_neighbor_in_touch(donor))
+        at_peer_client_close(&p->copy_in->client); /* the question comes back as CANCELLED */
 }
 
 static bool needs_copy(const struct at_peering *p)

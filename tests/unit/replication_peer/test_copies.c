@@ -203,7 +203,13 @@ static bool liar_answers(struct raw_server *s, const struct at_message *m)
         atomic_fetch_add(&liar->closes, 1);
         return at_refused_encode(AT_LIT(""), &s->out) == AT_OK;
     }
-    return at_refused_encode(AT_LIT("busy"), &s->out) == AT_OK;
+    struct at_join_answer answer = {.instance_id = FAKE_INSTANCE,
+                                    .from = {1},
+                                    .from_incarnation = 1,
+                                    .to = {3},
+                                    .verdict = AT_JOIN_UNKNOWN,
+                                    .hlc = fake_wall_ns()};
+    return m->kind == AT_MESSAGE_JOIN && at_join_answer_encode(&answer, &s->out) == AT_OK;
 }
 
 /* Nothing of it stands: no position, no clock, no member; and the next one is tried. */
