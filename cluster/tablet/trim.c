@@ -4,7 +4,11 @@
 
 /* What all active members have durably goes. When the log is still over its cap, the oldest foreign
  * records go, then own ones that somebody has; when only own entries that nobody has are left,
- * writes are refused until that changes. */
+ * writes are refused until that changes. Sizes are estimates, and to free a little at every look
+ * would leave the log so full that the error of an estimate refuses writes: what goes is enough for
+ * some time. */
+
+#define ROOM_SHARE 8 /* of the cap, to be free afterwards */
 
 static void trim_acknowledged(struct writer *w);
 static void trim_to_cap(struct writer *w, uint64_t over_bytes);
@@ -13,18 +17,20 @@ free_part(struct writer *w, struct at_log_part *part, uint64_t bytes, uint64_t b
 static void trim_part(struct writer *w, struct at_log_part *part, uint64_t bound);
 static uint64_t total_bytes(struct writer *w);
 
-void trim_log(struct writer *w)
+bool trim_log(struct writer *w)
 {
     uint64_t bytes_max = w->store->config.log_bytes_max;
 
     trim_acknowledged(w);
     uint64_t bytes = total_bytes(w);
     if (bytes_max != 0 && bytes > bytes_max) {
-        trim_to_cap(w, bytes - bytes_max);
+        trim_to_cap(w, bytes - bytes_max + bytes_max / ROOM_SHARE);
         bytes = total_bytes(w);
     }
     atomic_store_explicit(&w->store->log_bytes, bytes, memory_order_relaxed);
-    at_replica_set_log_full(w->replica, bytes_max != 0 && bytes > bytes_max);
+    bool full = bytes_max != 0 && bytes > bytes_max;
+    at_replica_set_log_full(w->replica, full);
+    return full;
 }
 
 static void trim_acknowledged(struct writer *w)

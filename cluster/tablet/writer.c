@@ -17,6 +17,7 @@
 #define IDLE_MS 100
 #define PROMISE_NS (100 * AT_MS_NS)
 #define TRIM_NS (2 * AT_S_NS)
+#define TRIM_FULL_NS (100 * AT_MS_NS) /* while writes are refused for it */
 #define RETRY_NS (300 * AT_MS_NS)
 #define SHARE_NS (10 * AT_MS_NS) /* local writes per turn; seen by the clock of each round */
 #define KEY_BYTES_MAX (AT_KEY_BYTES_MAX + 16)
@@ -259,9 +260,8 @@ static void keep_house(struct writer *w)
         renew_promise(w);
     syncer_turn(w);
     if (now >= w->next_trim_ns) {
-        w->next_trim_ns = now + TRIM_NS;
         tokens_expire(w);
-        trim_log(w);
+        w->next_trim_ns = now + (trim_log(w) ? TRIM_FULL_NS : TRIM_NS);
         round_commit(w);
     }
 }

@@ -327,7 +327,8 @@ void apply_drop_all(struct writer *w); /* hands all back, not applied */
 void apply_forget(struct writer *w);   /* hands back the one at work, after a failed round */
 
 /* --- trim.c --- */
-void trim_log(struct writer *w);
+/* trim_log: true when it is still over its cap, and writes are refused. */
+bool trim_log(struct writer *w);
 
 /* --- syncer.c --- */
 void syncer_init(struct writer *w);

@@ -1,6 +1,6 @@
 // Counters that all clusters add to: an aggregate family, each request under a token, sent to its
-// cluster until that acknowledges it. Meanwhile clusters are killed and stopped for a while. In the
-// end every add counts exactly once, on every cluster.
+// cluster until that acknowledges it. Meanwhile clusters are killed and stopped for a while, and links
+// are cut. In the end every add counts exactly once, on every cluster.
 
 import assert from 'node:assert/strict';
 import {randomBytes} from 'node:crypto';
@@ -37,9 +37,15 @@ test('8 clients x 1,000 adds through three clusters count exactly 8,000', async 
 
   let kills = 0;
   let pauses = 0;
+  let cuts = 0;
   while (running > 0) {
     const id = CLUSTERS[dice.between(0, 2)];
     await sleep(dice.between(50, 400));
+    if (dice.chance(0.5)) {
+      const other = CLUSTERS[(CLUSTERS.indexOf(id) + dice.between(1, 2)) % 3];
+      await instance.atoll('cut', id, other, ...(dice.chance(0.3) ? ['--one-way'] : []));
+      cuts++;
+    }
     if (dice.between(0, 1)) {
       await instance.kill(id);
       await sleep(dice.between(50, 400));
@@ -52,9 +58,11 @@ test('8 clients x 1,000 adds through three clusters count exactly 8,000', async 
       process.kill(pid, 'SIGCONT');
       pauses++;
     }
+    if (dice.chance(0.5)) await instance.atoll('heal');
   }
   await Promise.all(clients);
-  t.diagnostic(`${kills} kills, ${pauses} pauses, ${retries} adds were sent again`);
+  await instance.atoll('heal');
+  t.diagnostic(`${kills} kills, ${pauses} pauses, ${cuts} cuts, ${retries} adds were sent again`);
   assert.ok(kills > 0 && retries > 0, 'something must have gone wrong meanwhile');
 
   await replicated(instance);
