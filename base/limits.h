@@ -49,7 +49,10 @@
 #define AT_GRPC_WAITING_BYTES_MIN (16 * AT_KIB)   /* of one answer, however many there are */
 
 /* --- replication --- */
-#define AT_MEMBERS_MAX 8                         /* clusters of an instance, production's limit */
+#define AT_CLUSTERS_MAX 8 /* of an instance, production's limit */
+/* Members that several clusters registered at the same time, none knowing of the others', may be
+ * more: n that each fill the instance up make n * (9 - n), 20 at most. */
+#define AT_MEMBERS_MAX 24
 #define AT_ORIGINS_MAX 64                        /* and over its life: ids are not used again */
 #define AT_EPOCHS_MAX 1024                       /* open (origin, epoch) pairs in one vector */
 #define AT_PEER_MESSAGE_BYTES_MAX (160 * AT_MIB) /* one entry with a 100 MiB value must fit */

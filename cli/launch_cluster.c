@@ -46,9 +46,9 @@ add_cluster(struct at_state_dir *s, const char *id, const char *zone, struct at_
 {
     uint32_t count = s->instance.cluster_count;
     bool changed;
-    if (count >= AT_MEMBERS_MAX)
+    if (count >= AT_CLUSTERS_MAX)
         return at_fail(reterr, AT_FAILED_PRECONDITION, "An instance has %d clusters at most",
-                       AT_MEMBERS_MAX);
+                       AT_CLUSTERS_MAX);
     struct at_cluster_config *all = AT_ARENA_ARRAY(&s->arena, struct at_cluster_config, count + 1);
     memcpy(all, s->instance.clusters, count * sizeof(*all));
     all[count] =

@@ -2,10 +2,12 @@
  *
  *   made:     folder, creation.json (what was asked) -> instance.yaml -> processes serve ->
  *             creation.json removed
- *   removed:  processes killed -> folder renamed to .gone-... -> files removed
+ *   removed:  "deletion" in the folder -> processes killed -> folder renamed to .gone-... -> files
+ *             removed
  *
  * A folder with creation.json is one whose making was not finished: who finds it asks for the same
- * again. One whose name begins with a dot is none any more. */
+ * again; the same with "deletion". One whose name begins with a dot is none any more, and is swept
+ * away by whoever comes by. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@
 #include "cli/launch.h"
 
 #define SERVING_MS_MAX 30000
+#define GONE_PREFIX ".gone-"
 
 static enum at_code
 make_folder(struct at_launch *l, struct at_state_dir *s, struct at_error *reterr);
@@ -131,9 +134,9 @@ take_clusters(struct at_launch *l, struct at_state_dir *s, struct at_error *rete
 {
     const json_t *list = json_object_get(l->spec, "clusters");
     size_t count = json_array_size(list);
-    if (count < 1 || count > AT_MEMBERS_MAX)
+    if (count < 1 || count > AT_CLUSTERS_MAX)
         return at_fail(reterr, AT_INVALID_ARGUMENT, "an instance has 1 to %d clusters",
-                       AT_MEMBERS_MAX);
+                       AT_CLUSTERS_MAX);
     s->instance.clusters = AT_ARENA_ARRAY(&s->arena, struct at_cluster_config, count);
     s->instance.cluster_count = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
@@ -172,7 +175,7 @@ enum at_code at_launch_delete_instance(struct at_launch *l, struct at_error *ret
     return code;
 }
 
-/* Whatever has a run file here; the instance file may be missing or older. */
+/* Whatever has a run file here, or is to have one; the instance file may be missing or older. */
 static void kill_all(struct at_state_dir *s)
 {
     DIR *dir = opendir(at_state_dir_path(s, "", "run", ""));
@@ -180,7 +183,8 @@ static void kill_all(struct at_state_dir *s)
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this thread's own. */
     while (dir && (entry = readdir(dir)) != NULL) {
         const char *dot = strrchr(entry->d_name, '.');
-        if (!dot || dot == entry->d_name || strcmp(dot, ".json") != 0)
+        if (!dot || dot == entry->d_name ||
+            (strcmp(dot, ".json") != 0 && strcmp(dot, ".starting") != 0))
             continue;
         const char *name =
             at_arena_printf(&s->arena, "%.*s", (int)(dot - entry->d_name), entry->d_name);
@@ -195,11 +199,28 @@ remove_folder(struct at_launch *l, struct at_state_dir *s, struct at_error *rete
 {
     uint64_t random;
     at_random_bytes(&random, sizeof(random));
-    const char *gone = at_arena_printf(&s->arena, "%s/.gone-%016llx",
+    const char *gone = at_arena_printf(&s->arena, "%s/" GONE_PREFIX "%016llx",
                                        at_state_dir_path(l->root, "", "instances", ""),
                                        (unsigned long long)random);
+    (void)creat(at_state_dir_path(s, "", "deletion", ""), 0666);
     kill_all(s);
     if (rename(s->path, gone) != 0)
         return at_fail(reterr, AT_UNAVAILABLE, "%s: cannot be removed", s->path);
-    return at_process_remove_tree(gone, reterr);
+    return at_launch_sweep(l, reterr);
+}
+
+enum at_code at_launch_sweep(struct at_launch *l, struct at_error *reterr)
+{
+    const char *parent = at_state_dir_path(l->root, "", "instances", "");
+    DIR *dir = opendir(parent);
+    const struct dirent *entry;
+    enum at_code code = AT_OK;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this thread's own. */
+    while (dir && code == AT_OK && (entry = readdir(dir)) != NULL)
+        if (strncmp(entry->d_name, GONE_PREFIX, strlen(GONE_PREFIX)) == 0)
+            code = at_process_remove_tree(
+                at_arena_printf(&l->root->arena, "%s/%s", parent, entry->d_name), reterr);
+    if (dir)
+        (void)closedir(dir);
+    return code;
 }

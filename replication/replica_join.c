@@ -26,9 +26,10 @@ enum at_code at_replica_may_register(const struct at_replica *r, struct at_error
     if (r->mode != AT_MODE_READY || !r->joined || r->rolled_back || r->removal.on)
         return at_fail(reterr, AT_FAILED_PRECONDITION,
                        "this cluster can't register another one now");
-    if (at_replica_active_count(r) >= AT_MEMBERS_MAX)
-        return at_fail(reterr, AT_RESOURCE_EXHAUSTED, "the instance has %d clusters, the maximum",
-                       AT_MEMBERS_MAX);
+    if (at_replica_active_count(r) >= AT_CLUSTERS_MAX)
+        return at_fail(reterr, AT_RESOURCE_EXHAUSTED,
+                       "the instance has %" PRIu32 " clusters, the maximum is %d",
+                       at_replica_active_count(r), AT_CLUSTERS_MAX);
     if (r->origin_count + AT_MEMBERS_MAX > AT_ORIGINS_MAX)
         return at_fail(reterr, AT_RESOURCE_EXHAUSTED,
                        "the instance has had %" PRIu32 " clusters over its life, the maximum",
@@ -45,6 +46,9 @@ enum at_code at_replica_on_join(struct at_replica *r,
     if (!at_replica_is_instance(r, join->instance_id) || at == r->self_index ||
         r->mode == AT_MODE_REMOVED)
         return AT_PERMISSION_DENIED;
+    /* Whom a minority removed goes on without it, see at_removal.fork_id. */
+    if (at != AT_NO_ORIGIN && r->fork_id != 0 && r->origins[at].state == AT_ORIGIN_REMOVED)
+        return AT_PERMISSION_DENIED;
     *ret_answer = (struct at_join_answer){.instance_id = r->instance_id,
                                           .from = r->self,
                                           .from_incarnation = r->epoch,
@@ -55,7 +59,7 @@ enum at_code at_replica_on_join(struct at_replica *r,
     bool both_left = at_replica_has_left(r) && join->mode == AT_MODE_LEAVING;
     if (both_left || was_never(r, at, join))
         ret_answer->verdict = AT_JOIN_NEVER;
-    else if (at != AT_NO_ORIGIN && at_replica_is_active(r, at))
+    else if (at != AT_NO_ORIGIN && at_replica_is_active(r, at) && !r->origins[at].fenced)
         ret_answer->verdict = AT_JOIN_KNOWN;
     r->need_sync = r->need_sync || ret_answer->verdict != AT_JOIN_UNKNOWN;
     list_active(r, ret_answer);
@@ -128,7 +132,7 @@ static bool was_never(const struct at_replica *r, uint32_t at, const struct at_j
 {
     uint32_t by = at_replica_find_origin(r, join->registered.origin);
 
-    if (at != AT_NO_ORIGIN && (at_replica_is_gone(r, at) || r->origins[at].fenced))
+    if (at != AT_NO_ORIGIN && at_replica_is_gone(r, at))
         return true;
     if (at != AT_NO_ORIGIN && at_replica_is_active(r, at))
         return false;

@@ -7,7 +7,7 @@
 /* A sorted array with binary search. It has a handful of pairs (one per origin, more only while
  * epochs wait to be closed), so inserting by memmove costs less than any tree. */
 
-#define PAIRS_MAX ((uint32_t)(AT_MEMBERS_MAX * AT_EPOCHS_MAX))
+#define PAIRS_MAX ((uint32_t)(AT_CLUSTERS_MAX * AT_EPOCHS_MAX))
 #define CAP_FIRST 8u
 
 static int pair_cmp(const struct at_position *p, struct at_member_id origin, uint32_t epoch);

@@ -21,7 +21,7 @@ void at_vector_copy(struct at_vector *to, const struct at_vector *from);
 uint64_t at_vector_get(const struct at_vector *v, struct at_member_id origin, uint32_t epoch);
 
 /* at_vector_set puts exactly this seq; at_vector_raise only ever moves up, and returns true when it
- * did. RESOURCE_EXHAUSTED (set) / false (raise) beyond AT_MEMBERS_MAX * AT_EPOCHS_MAX pairs. */
+ * did. RESOURCE_EXHAUSTED (set) / false (raise) beyond AT_CLUSTERS_MAX * AT_EPOCHS_MAX pairs. */
 AT_MUST_USE enum at_code at_vector_set(struct at_vector *v, struct at_position p);
 bool at_vector_raise(struct at_vector *v, struct at_position p);
 

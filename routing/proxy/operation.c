@@ -121,9 +121,9 @@ static enum at_code
 check_clusters(const Google__Bigtable__Admin__V2__CreateInstanceRequest *request,
                struct at_error *reterr)
 {
-    if (request->n_clusters < 1 || request->n_clusters > AT_MEMBERS_MAX)
+    if (request->n_clusters < 1 || request->n_clusters > AT_CLUSTERS_MAX)
         return at_fail(reterr, AT_INVALID_ARGUMENT, "An instance has 1 to %d clusters",
-                       AT_MEMBERS_MAX);
+                       AT_CLUSTERS_MAX);
     for (size_t i = 0; i < request->n_clusters; i++) {
         AT_TRY(check_cluster(request->clusters[i]->key, request->clusters[i]->value, reterr));
         const char *zone = strstr(request->clusters[i]->value->location, LOCATIONS);

@@ -25,10 +25,7 @@ void sim_join(struct sim_world *w, uint32_t registrar)
     struct at_error error;
     uint32_t joiner = w->node_count;
 
-    uint32_t there = 0;
-    for (uint32_t i = 0; i < w->node_count; i++)
-        there += w->nodes[i].state != SIM_GONE;
-    if (joiner == SIM_NODES_MAX || there >= AT_MEMBERS_MAX)
+    if (joiner == SIM_NODES_MAX)
         return;
     if (at_replica_may_register(n->replica, &error) != AT_OK ||
         at_replica_may_write(n->replica, sim_wall(w, registrar), w->now_ns, &error) != AT_OK) {

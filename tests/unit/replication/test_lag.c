@@ -59,6 +59,21 @@ static void is_zero_while_a_fresh_reply_says_that_nothing_is_missing(void **stat
     teardown(&s);
 }
 
+/* All members had them when they left: this cluster was none then. */
+static void counts_what_is_missing_of_epochs_that_left_the_peers_vectors(void **state)
+{
+    (void)state;
+    struct scene s;
+
+    setup(&s, 10);
+    at_positions_facts_add_end(&s.reply.facts, (struct at_epoch_end){PEER, 1, 12});
+    at_positions_facts_add_end(&s.reply.facts, (struct at_epoch_end){{3}, 1, 500});
+    at_lag_evidence_note(&s.evidence, &s.reply, 1000 * MS);
+    assert_int_equal(at(&s, 1001).entries, 2);
+    at_positions_facts_deinit(&s.reply.facts);
+    teardown(&s);
+}
+
 static void counts_only_the_peers_own_entries(void **state)
 {
     (void)state;
@@ -130,6 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_zero_while_a_fresh_reply_says_that_nothing_is_missing),
+        cmocka_unit_test(counts_what_is_missing_of_epochs_that_left_the_peers_vectors),
         cmocka_unit_test(counts_only_the_peers_own_entries),
         cmocka_unit_test(is_known_while_entries_are_missing_and_the_peer_is_in_touch),
         cmocka_unit_test(takes_the_time_from_the_promise_that_counts),

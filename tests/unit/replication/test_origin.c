@@ -78,6 +78,42 @@ static void a_promise_counts_when_its_position_and_all_older_ends_are_covered(vo
     at_origin_deinit(&o);
 }
 
+/* Its origin has dropped epoch 1, and did not know then of who reads this. */
+static void a_promise_counts_only_with_the_epochs_that_its_origin_lists_no_more(void **state)
+{
+    struct at_origin o;
+    struct at_vector v;
+    struct at_promise p = {O, 2, 0, 1000, 2};
+    (void)state;
+
+    at_origin_init(&o, O, AT_ORIGIN_ACTIVE);
+    at_vector_init(&v);
+    at_origin_ended(&o, &(struct at_epoch_end){O, 1, 4});
+    assert_false(at_origin_counts(&o, &p, &v));
+    (void)at_vector_raise(&v, (struct at_position){O, 1, 4});
+    assert_true(at_origin_counts(&o, &p, &v));
+    at_vector_deinit(&v);
+    at_origin_deinit(&o);
+}
+
+static void epochs_that_leave_with_a_copy_keep_their_ends(void **state)
+{
+    struct at_origin o;
+    uint64_t end = 0;
+    (void)state;
+
+    at_origin_init(&o, O, AT_ORIGIN_ACTIVE);
+    struct at_vouch words[] = {vouch(5, 1, 4), vouch(2, 1, 6), vouch(5, 3, 8)};
+    for (size_t i = 0; i < 3; i++)
+        at_origin_vouched(&o, &words[i]);
+    at_origin_ended(&o, &(struct at_epoch_end){O, 2, 9});
+    at_origin_skip_to(&o, 3);
+    assert_true(at_origin_end(&o, 1, &end) && end == 6);
+    assert_true(at_origin_end(&o, 2, &end) && end == 9);
+    assert_int_equal(o.closed.vouch_count, 1);
+    at_origin_deinit(&o);
+}
+
 static void an_older_unmet_promise_is_kept_while_newer_ones_come(void **state)
 {
     struct at_origin o;
@@ -256,6 +292,8 @@ int main(void)
         cmocka_unit_test(an_epoch_ends_at_the_furthest_vouch),
         cmocka_unit_test(facts_of_other_origins_or_of_gone_epochs_are_ignored),
         cmocka_unit_test(a_promise_counts_when_its_position_and_all_older_ends_are_covered),
+        cmocka_unit_test(a_promise_counts_only_with_the_epochs_that_its_origin_lists_no_more),
+        cmocka_unit_test(epochs_that_leave_with_a_copy_keep_their_ends),
         cmocka_unit_test(an_older_unmet_promise_is_kept_while_newer_ones_come),
         cmocka_unit_test(a_promise_that_its_origin_cannot_keep_gives_way_to_one_of_a_later_epoch),
         cmocka_unit_test(the_newest_ends_are_kept_and_older_ones_forgotten),

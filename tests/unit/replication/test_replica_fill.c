@@ -240,7 +240,7 @@ static void as_many_members_as_there_may_be(void **state)
 {
     (void)state;
     struct at_replica *a = model_replica(&m, A);
-    for (uint32_t id = 10; at_replica_active_count(a) < AT_MEMBERS_MAX; id++) {
+    for (uint32_t id = 10; at_replica_active_count(a) < AT_CLUSTERS_MAX; id++) {
         struct at_member_seed seed = {.id = {id}};
         assert_int_equal(at_replica_may_register(a, NULL), AT_OK);
         at_replica_member_joined(a, &seed, (struct at_position){{A + 1}, 1, id}, 1);

@@ -68,7 +68,7 @@ static void the_number_of_pairs_is_bounded(void **state)
     (void)state;
 
     at_vector_init(&v);
-    for (uint32_t i = 0; i < AT_MEMBERS_MAX * AT_EPOCHS_MAX; i++)
+    for (uint32_t i = 0; i < AT_CLUSTERS_MAX * AT_EPOCHS_MAX; i++)
         assert_int_equal(at_vector_set(&v, pos(1, i + 1, 1)), AT_OK);
     assert_int_equal(at_vector_set(&v, pos(2, 1, 1)), AT_RESOURCE_EXHAUSTED);
     assert_false(at_vector_raise(&v, pos(2, 1, 1)));
