@@ -65,6 +65,8 @@ static bool run_one(uint64_t seed, uint32_t events, bool trace)
     bool failed = w->failed;
     if (failed) {
         print_lines(w);
+        for (uint32_t i = 0; i < w->node_count && w->tracing; i++)
+            real_describe(w, i);
         (void)printf("VIOLATION %s: %s\nreplay: sim_real --seed %" PRIu64 " --events %" PRIu32
                      " --trace\n",
                      w->check, w->detail, seed, events);

@@ -3,6 +3,8 @@
 #include "replication/origin.h"
 #include "sim/real_world.h"
 
+#include <stdio.h>
+
 /* Leaving, forced removals, and consistency tokens. */
 
 bool real_member_active(const struct real_world *w, uint32_t viewer, uint32_t node)
@@ -13,6 +15,33 @@ bool real_member_active(const struct real_world *w, uint32_t viewer, uint32_t no
         if (v->members[i].id.v == node + 1)
             return v->members[i].active;
     return false;
+}
+
+void real_describe(struct real_world *w, uint32_t node)
+{
+    const struct at_replica_view *v = &w->nodes[node].view;
+
+    (void)printf("cluster %u: mode %d, joined %d, caught up %d, closing %d, left %d, epoch %u\n",
+                 node, (int)v->mode, v->joined, v->caught_up, v->closing, v->left, v->epoch);
+    for (uint32_t i = 0; i < v->member_count; i++) {
+        const struct at_member_view *m = &v->members[i];
+        (void)printf("  member %u: state %u, active %d, fenced %d, parked %d, gap %d, acked %llu, "
+                     "first open %u\n",
+                     m->id.v - 1, m->state, m->active, m->fenced, m->parked, m->gap,
+                     (unsigned long long)m->acked_seq,
+                     at_positions_facts_first_open(&v->facts, m->id));
+    }
+    for (uint32_t i = 0; i < v->applied.count; i++) {
+        struct at_position p = v->applied.items[i];
+        (void)printf("  (%u, %u): %llu, durable %llu, base %llu, ever %u\n", p.origin.v - 1,
+                     p.epoch, (unsigned long long)p.seq,
+                     (unsigned long long)at_vector_get(&v->durable, p.origin, p.epoch),
+                     (unsigned long long)at_vector_get(&v->base, p.origin, p.epoch),
+                     w->oracle.truth[p.origin.v - 1][p.epoch - 1].count);
+    }
+    for (uint32_t i = 0; i < v->facts.end_count; i++)
+        (void)printf("  end (%u, %u): %llu\n", v->facts.ends[i].origin.v - 1,
+                     v->facts.ends[i].epoch, (unsigned long long)v->facts.ends[i].end);
 }
 
 bool real_may_lose(const struct real_world *w, uint32_t node)

@@ -30,7 +30,7 @@ static void init_nodes(struct real_world *w)
 
 void real_init(struct real_world *w, uint64_t seed)
 {
-    static const uint64_t caps[] = {2 * AT_KIB, 6 * AT_KIB, AT_MIB};
+    static const uint64_t caps[] = {AT_KIB, 4 * AT_KIB, AT_MIB};
     struct statvfs fs;
     bool shm = statvfs("/dev/shm", &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize > SHM_MIN_BYTES;
 

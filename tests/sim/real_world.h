@@ -235,6 +235,8 @@ bool real_may_lose(const struct real_world *w, uint32_t node);
 void real_token_make(struct real_world *w, uint32_t node);
 void real_token_check(struct real_world *w, uint32_t node);
 void real_tokens_take(struct real_world *w);
+/* What is left over, for people. */
+void real_describe(struct real_world *w, uint32_t node);
 bool real_member_active(const struct real_world *w, uint32_t viewer, uint32_t node);
 
 /* --- real_rest.c --- */
