@@ -31,7 +31,7 @@ static uint8_t index_of(const struct at_slice *names, uint32_t count, struct at_
 
 static uint8_t time_of(int64_t micros)
 {
-    return micros == 0 ? SIM_TIMES : (uint8_t)(micros / 1000 - 1);
+    return (uint8_t)(micros == 0 ? SIM_TIMES : micros / 1000 - 1);
 }
 
 static void take_mutation(const struct at_mutation *from, struct sim_mutation *to)
