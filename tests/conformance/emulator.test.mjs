@@ -267,4 +267,36 @@ test('configs/emulator.yaml: a router, reflection, and any instance', async t =>
   await table.create({families: ['f']});
   await table.insert({key: 'r', data: {f: {q: 'v'}}});
   assert.equal((await table.row('r').increment('f:n', 1))[0], 1);
+
+  await t.test('what users of the emulator do with cbt, in several projects and instances', async () => {
+    const cbt = (project, id, ...args) => instance.cbt('--project', project, '--instance', id, ...args);
+    const places = [['p1', 'one'], ['p1', 'two'], ['p2', 'one']];
+    await Promise.all(places.map(async ([project, id]) => {
+      await cbt(project, id, 'createtable', 't', 'families=f:maxversions=1', 'splits=m');
+      await cbt(project, id, 'createfamily', 't', 'g');
+      await cbt(project, id, 'set', 't', 'r', `f:q=${project}/${id}`, 'g:q=1');
+    }));
+    for (const [project, id] of places) {
+      assert.equal(await cbt(project, id, 'ls'), 't\n');
+      assert.match(await cbt(project, id, 'read', 't'), new RegExp(`"${project}/${id}"`));
+      assert.equal((await cbt(project, id, 'count', 't')).trim(), '1');
+    }
+    assert.equal(await cbt('p3', 'never-used', 'ls'), '');
+    assert.match(await cbt('p1', 'one', 'listinstances'), /^one\b[^]*^two\b/m);
+    await cbt('p1', 'one', 'deletetable', 't');
+    assert.equal(await cbt('p1', 'one', 'ls'), '');
+    assert.equal(await cbt('p1', 'two', 'ls'), 't\n');
+    await assert.rejects(cbt('p1', 'one', 'read', 't'), /not found/i);
+  });
+
+  await t.test('cases, through its router', async () => {
+    const target = new Target('routed', instance.endpoint, {project: 'q', id: 'any'});
+    const wanted = ['A2', 'A8', 'A20', 'A21', 'A24', 'B1', 'B14', 'C10', 'D1'];
+    for (const one of GROUPS.flatMap(({cases}) => cases)) {
+      if (!wanted.includes(one.id)) continue;
+      const {ok, what} = await runCase(target, one);
+      assert.ok(ok, `${one.id}: ${what}`);
+    }
+    target.close();
+  });
 });

@@ -37,8 +37,8 @@ const family = gc_rule => ({create: {gc_rule}});
 
 /** What nothing of Atoll serves yet; it must say so by the method's name. */
 const UNSERVED = /(Logical|Materialized|Authorized)View|SchemaBundle|Snapshot|Query|ChangeStream/;
-/** What the router does for all instances; a cluster refuses it by its name. */
-const ROUTED = /^(Create|Delete)(Instance|Cluster)$/;
+/** What the router does for all instances: by target, what that refuses by its name. */
+const REFUSED = {direct: /^(Create|Delete)(Instance|Cluster)$/, emulator: /^(Create|Delete)Cluster$/};
 /** Newer than the protos of this version, but clients may ask for them. */
 const NEWER = ['GetClientConfiguration', 'OpenTable', 'OpenAuthorizedView', 'OpenMaterializedView'];
 
@@ -249,7 +249,7 @@ export default [
         for (const method of [...METHODS, ...NEWER.map(newer)]) {
           const {code, message} = await target.api.call(method, {});
           const served = !UNSERVED.test(method.name) && !NEWER.includes(method.name) &&
-            !method.path.startsWith('/google.iam.') && (target.name !== 'direct' || !ROUTED.test(method.name));
+            !method.path.startsWith('/google.iam.') && !REFUSED[target.name]?.test(method.name);
           const right = served
             ? !['UNIMPLEMENTED', 'UNKNOWN', 'INTERNAL', 'UNAVAILABLE'].includes(code)
             : code === 'UNIMPLEMENTED' && message.includes(method.name);
