@@ -3,6 +3,7 @@
 #include "cli/instance_status.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/ask.h"
 
@@ -32,8 +33,12 @@ void at_instance_ask(struct at_state_dir *s,
                      NULL) == AT_OK)
         r->router = answer;
     for (uint32_t i = 0; i < r->cluster_count; i++) {
-        r->clusters[i].running = at_state_dir_running(s, s->instance.clusters[i].id);
-        ask_cluster(&r->clusters[i], &s->instance.clusters[i], arena);
+        const struct at_cluster_config *c = &s->instance.clusters[i];
+        r->clusters[i].running = at_state_dir_running(s, c->id);
+        ask_cluster(&r->clusters[i], c, arena);
+        /* one that has served before is down */
+        r->clusters[i].joining =
+            c->joining && access(at_state_dir_path(s, "data", c->id, ".born"), F_OK) != 0;
     }
     for (uint32_t ahead = 0; ahead < r->cluster_count; ahead++) {
         struct at_cluster_report later = r->clusters[ahead];
@@ -54,7 +59,6 @@ static void ask_cluster(struct at_cluster_report *c,
     void *answer;
     c->id = config->id;
     c->zone = config->zone;
-    c->joining = config->joining;
     c->status = NULL;
     if (c->running.alive &&
         at_ask_unary(&ask, &request.base, &atoll__v1__cluster_status__descriptor, arena, &answer,
@@ -151,7 +155,7 @@ const Atoll__V1__RouterClusterStatus *at_router_report_of(const struct at_instan
 const char *at_cluster_report_state(const struct at_cluster_report *c)
 {
     if (!c->running.alive)
-        return c->joining ? "CREATING" : "DOWN"; /* or down again: nothing tells which */
+        return c->joining ? "CREATING" : "DOWN";
     if (!c->status)
         return "SILENT"; /* runs, but does not answer: stopped, or starting */
     const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value(

@@ -21,7 +21,7 @@ static const struct {
 } VERBS[] = {
     {"create-instance", at_launch_create_instance}, {"delete-instance", at_launch_delete_instance},
     {"prepare-cluster", at_launch_prepare_cluster}, {"start-cluster", at_launch_start_cluster},
-    {"drop-cluster", at_launch_drop_cluster},
+    {"drop-cluster", at_launch_drop_cluster},       {"sweep", at_launch_sweep},
 };
 
 static enum at_code run(const struct launch_options *o, json_t *answer, struct at_error *reterr);

@@ -31,6 +31,7 @@ at_launch_open(const struct at_launch *l, struct at_state_dir *s, struct at_erro
 /* The verbs. */
 AT_MUST_USE enum at_code at_launch_create_instance(struct at_launch *l, struct at_error *reterr);
 AT_MUST_USE enum at_code at_launch_delete_instance(struct at_launch *l, struct at_error *reterr);
+AT_MUST_USE enum at_code at_launch_sweep(struct at_launch *l, struct at_error *reterr);
 AT_MUST_USE enum at_code at_launch_prepare_cluster(struct at_launch *l, struct at_error *reterr);
 AT_MUST_USE enum at_code at_launch_start_cluster(struct at_launch *l, struct at_error *reterr);
 AT_MUST_USE enum at_code at_launch_drop_cluster(struct at_launch *l, struct at_error *reterr);

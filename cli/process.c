@@ -1,7 +1,11 @@
 /* process.c: processes are found by their run files, never by name, and outlive the command that
- * started them. */
+ * started them.
+ *
+ * A command may be killed between the start of a process and its run file. What it had started is
+ * found by its command line, then; that this must be looked for says run/NAME.starting. */
 #include "cli/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -9,6 +13,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +22,7 @@
 
 /* STATE/data/NAME.born: the cluster has served, so its store must be there. */
 #define BORN_SUFFIX ".born"
+#define STARTING_SUFFIX ".starting"
 #define POLL_US 2000
 
 static void last_line(const char *path, char line[160]);
@@ -42,6 +48,13 @@ static enum at_code check_data(struct at_state_dir *s, const char *name, struct 
                    name, current);
 }
 
+static void touch(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 /* Remembers that the cluster has served with data of its own. */
 static void note_born(struct at_state_dir *s, const char *name)
 {
@@ -49,10 +62,32 @@ static void note_born(struct at_state_dir *s, const char *name)
         at_arena_printf(&s->arena, "%s/CURRENT", at_state_dir_path(s, "data", name, ""));
     if (access(current, F_OK) != 0)
         return; /* the router */
-    int fd =
-        open(at_state_dir_path(s, "data", name, BORN_SUFFIX), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (fd >= 0)
-        (void)close(fd);
+    touch(at_state_dir_path(s, "data", name, BORN_SUFFIX));
+}
+
+/* Kills what an earlier command had started as `name` and never saw serve. */
+static void end_stray(struct at_state_dir *s, const char *name)
+{
+    const char *starting = at_state_dir_path(s, "run", name, STARTING_SUFFIX);
+    const char *run_file = at_state_dir_path(s, "run", name, ".json");
+    if (access(starting, F_OK) != 0)
+        return;
+    DIR *dir = opendir("/proc");
+    const struct dirent *entry;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this thread's own. */
+    while (dir && (entry = readdir(dir)) != NULL) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (pid <= 0 || !at_state_dir_is_process(pid, run_file))
+            continue;
+        (void)kill(pid, SIGKILL);
+        while (at_state_dir_is_process(pid, run_file))
+            (void)usleep(POLL_US);
+        (void)waitpid(pid, NULL, WNOHANG);
+    }
+    if (dir)
+        (void)closedir(dir);
+    (void)unlink(run_file);
+    (void)unlink(starting);
 }
 
 enum at_code
@@ -74,7 +109,9 @@ at_process_spawn(struct at_state_dir *s, const char *name, pid_t *ret_pid, struc
         at_state_dir_path(s, "data", name, ""),
         NULL,
     };
+    end_stray(s, name);
     (void)unlink(run_file);
+    touch(at_state_dir_path(s, "run", name, STARTING_SUFFIX));
     /* By its real path: a process started through /proc/self/exe would be called "exe". */
     char program[PATH_MAX];
     ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -122,6 +159,7 @@ enum at_code at_process_wait_serving(struct at_state_dir *s,
         struct at_running running = at_state_dir_running(s, name);
         if (running.alive && running.pid == pid) {
             note_born(s, name);
+            (void)unlink(at_state_dir_path(s, "run", name, STARTING_SUFFIX));
             return AT_OK;
         }
         int status;
@@ -187,6 +225,7 @@ uint32_t at_process_stop_all(struct at_state_dir *s, uint32_t timeout_ms)
             (void)usleep(POLL_US);
         }
         (void)unlink(at_state_dir_path(s, "run", name_at(s, i), ".json"));
+        end_stray(s, name_at(s, i));
     }
     return running;
 }
@@ -203,6 +242,7 @@ bool at_process_stop_one(struct at_state_dir *s, const char *name, uint32_t time
         (void)usleep(POLL_US);
     }
     (void)unlink(at_state_dir_path(s, "run", name, ".json"));
+    end_stray(s, name);
     return r.alive;
 }
 

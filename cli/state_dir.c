@@ -387,7 +387,7 @@ enum at_code at_state_dir_lock(struct at_state_dir *s, struct at_error *reterr)
 }
 
 /* A dead process that nobody waited for has a pid still, but no command line. */
-static bool is_ours(pid_t pid, const char *run_file)
+bool at_state_dir_is_process(pid_t pid, const char *run_file)
 {
     char path[64], line[COMMAND_LINE_BYTES_MAX];
     (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
@@ -415,7 +415,7 @@ struct at_running at_state_dir_running(struct at_state_dir *s, const char *name)
     running.http = (uint16_t)json_integer_value(json_object_get(root, "http"));
     running.peer = (uint16_t)json_integer_value(json_object_get(root, "peer"));
     json_decref(root);
-    running.alive = running.pid > 0 && is_ours(running.pid, file);
+    running.alive = running.pid > 0 && at_state_dir_is_process(running.pid, file);
     return running;
 }
 

@@ -6,6 +6,7 @@
  *   STATE/data/CLUSTER.born    the cluster has served: its data must be there
  *   STATE/logs/NAME.log        stderr of each process
  *   STATE/run/NAME.json        {"pid", "grpc", ...}, written by a process once it serves
+ *   STATE/run/NAME.starting    it was started, and nobody has seen it serve yet
  *   STATE/lock                 held by the command that starts or stops processes
  *   STATE/members              the highest member number that was ever given
  *   STATE/instances/INSTANCE/  the same for each other instance, without a router of its own;
@@ -86,6 +87,9 @@ struct at_running {
     uint16_t peer;
 };
 struct at_running at_state_dir_running(struct at_state_dir *s, const char *name);
+
+/* at_state_dir_is_process: that pid exists and is the process of this run file. */
+bool at_state_dir_is_process(pid_t pid, const char *run_file);
 
 /* Index of a cluster of the instance, or -1. */
 int at_state_dir_cluster(const struct at_state_dir *s, const char *id);

@@ -217,7 +217,7 @@ static enum at_code start_other(struct at_state_dir *s, struct at_error *reterr)
 }
 
 /* The instances beside the first one. One that does not start is told, and keeps nobody else from
- * starting. One whose making was not finished is the router's matter. */
+ * starting. One whose making or removal was not finished is the router's matter. */
 static void start_others(struct at_state_dir *root)
 {
     const char **paths;
@@ -225,7 +225,8 @@ static void start_others(struct at_state_dir *root)
     for (uint32_t i = 0; i < count; i++) {
         struct at_state_dir s;
         struct at_error error;
-        if (access(at_arena_printf(&root->arena, "%s/creation.json", paths[i]), F_OK) == 0)
+        if (access(at_arena_printf(&root->arena, "%s/creation.json", paths[i]), F_OK) == 0 ||
+            access(at_arena_printf(&root->arena, "%s/deletion", paths[i]), F_OK) == 0)
             continue;
         enum at_code code = at_state_dir_open(&s, paths[i], &error);
         if (code == AT_OK)

@@ -10,8 +10,8 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "cluster/service/cluster_add.h"
-#include "cluster/service/collect.h"
 #include "cluster/service/cluster_join.h"
+#include "cluster/service/collect.h"
 #include "cluster/service/cut.h"
 #include "cluster/service/explain.h"
 #include "cluster/service/instance_view.h"
@@ -173,9 +173,13 @@ static void fill_state(struct at_service *service,
         *ret_reason = "no member it can reach still holds the entries it lacks";
         return;
     case AT_MODE_LEAVING:
+        *ret_state = ATOLL__V1__CLUSTER_STATE__LEAVING;
+        *ret_reason = "hands its last writes to the others";
+        return;
     case AT_MODE_REMOVED:
-        *ret_state = ATOLL__V1__CLUSTER_STATE__DRAINING;
-        *ret_reason = "leaving the instance";
+        *ret_state =
+            view->left ? ATOLL__V1__CLUSTER_STATE__LEAVING : ATOLL__V1__CLUSTER_STATE__DRAINING;
+        *ret_reason = view->left ? "has left the instance" : "was removed from the instance";
         return;
     case AT_MODE_READY:
         break;

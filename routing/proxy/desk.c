@@ -230,9 +230,56 @@ static void resume_serving(struct at_desk *desk, const char *path)
     at_arena_deinit(&arena);
 }
 
+static void
+on_cleared(void *ctx, enum at_code code, const struct at_error *error, const json_t *answer)
+{
+    (void)ctx;
+    (void)code; /* the launcher's failure is in the log */
+    (void)error;
+    (void)answer;
+}
+
+/* What an earlier router began to remove. `folder` is "I" or "I@P". */
+static void resume_removing(struct at_desk *desk, const char *folder)
+{
+    const struct at_instance_config *first =
+        at_fleet_primary(desk->fleet, desk->fleet->loops[0])->instance;
+    const char *at = strchr(folder, '@');
+    size_t len = at ? (size_t)(at - folder) : strlen(folder);
+    json_t *spec =
+        json_pack("{s:s, s:s%}", "project", at ? at + 1 : first->project, "instance", folder, len);
+    at_launch(&desk->launcher, desk->fleet->loops[0], "delete-instance", spec, on_cleared, NULL);
+}
+
+static void sweep(struct at_desk *desk)
+{
+    const struct at_instance_config *first =
+        at_fleet_primary(desk->fleet, desk->fleet->loops[0])->instance;
+    json_t *spec = json_pack("{s:s, s:s}", "project", first->project, "instance", first->instance);
+    at_launch(&desk->launcher, desk->fleet->loops[0], "sweep", spec, on_cleared, NULL);
+}
+
+static bool has(const struct at_desk *desk, const char *folder, const char *name, char path[4096])
+{
+    (void)snprintf(path, 4096, "%s/instances/%s/%s", desk->launcher.state_dir, folder, name);
+    return access(path, F_OK) == 0;
+}
+
+static void resume(struct at_desk *desk, const char *folder)
+{
+    char path[4096];
+    if (has(desk, folder, "deletion", path))
+        resume_removing(desk, folder);
+    else if (has(desk, folder, "creation.json", path))
+        resume_making(desk, path);
+    else if (has(desk, folder, "instance.yaml", path))
+        resume_serving(desk, path);
+}
+
 void at_desk_resume(struct at_desk *desk)
 {
     char path[4096];
+    bool left = false;
     if (!desk->launcher.program)
         return;
     (void)snprintf(path, sizeof(path), "%s/instances", desk->launcher.state_dir);
@@ -240,18 +287,12 @@ void at_desk_resume(struct at_desk *desk)
     const struct dirent *entry;
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this thread's own. */
     while (dir && (entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] == '.')
-            continue;
-        (void)snprintf(path, sizeof(path), "%s/instances/%s/creation.json",
-                       desk->launcher.state_dir, entry->d_name);
-        if (access(path, F_OK) == 0) {
-            resume_making(desk, path);
-            continue;
-        }
-        (void)snprintf(path, sizeof(path), "%s/instances/%s/instance.yaml",
-                       desk->launcher.state_dir, entry->d_name);
-        resume_serving(desk, path);
+        if (entry->d_name[0] != '.')
+            resume(desk, entry->d_name);
+        left = left || strncmp(entry->d_name, ".gone-", 6) == 0;
     }
     if (dir)
         (void)closedir(dir);
+    if (left)
+        sweep(desk);
 }

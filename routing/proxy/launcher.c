@@ -2,7 +2,8 @@
  *
  *   spawn -> write the question, close stdin -> read stdout to its end, hear of the exit -> done
  *
- * A run is over when its three handles are closed. */
+ * A run is over when its three handles are closed. A child that ends without an answer was killed:
+ * it is asked once more, for every verb goes on where an earlier run of it stopped. */
 #include "routing/proxy/launcher.h"
 
 #include <stdio.h>
@@ -29,6 +30,9 @@ struct at_launch_run {
     uint32_t open_count;
     bool spawned;
     bool stopped; /* the router ends */
+    bool again;   /* asked for the second time */
+    struct at_loop *loop;
+    const char *verb;
     at_launch_done *done;
     void *ctx;
 };
@@ -92,6 +96,29 @@ static int spawn(struct at_launch_run *run, uv_loop_t *uv, const char *verb)
     return uv_spawn(uv, &run->process, &options);
 }
 
+static void ask(struct at_launch_run *run)
+{
+    uv_loop_t *uv = at_loop_uv(run->loop);
+    run->open_count = HANDLES;
+    at_buf_clear(&run->answer);
+    (void)uv_pipe_init(uv, &run->in, 0);
+    (void)uv_pipe_init(uv, &run->out, 0);
+    run->in.data = run->out.data = run->process.data = run;
+    at_log(AT_LOG_INFO, "launching", AT_KV_STR("verb", run->verb));
+    int err = spawn(run, uv, run->verb);
+    run->spawned = err == 0;
+    if (err != 0 || !run->question) {
+        at_log(AT_LOG_ERROR, "the launcher does not start", AT_KV_STR("error", uv_strerror(err)));
+        close_all(run);
+        return;
+    }
+    uv_buf_t buf = uv_buf_init(run->question, (unsigned)strlen(run->question));
+    if (uv_write(&run->write, (uv_stream_t *)&run->in, &buf, 1, on_written) != 0)
+        close_handle((uv_handle_t *)&run->in);
+    if (uv_read_start((uv_stream_t *)&run->out, on_alloc, on_read) != 0)
+        close_handle((uv_handle_t *)&run->out);
+}
+
 void at_launch(struct at_launcher *l,
                struct at_loop *loop,
                const char *verb,
@@ -100,34 +127,19 @@ void at_launch(struct at_launcher *l,
                void *ctx)
 {
     struct at_launch_run *run = AT_NEW(struct at_launch_run);
-    uv_loop_t *uv = at_loop_uv(loop);
     run->launcher = l;
+    run->loop = loop;
+    run->verb = verb;
     run->done = done;
     run->ctx = ctx;
-    run->open_count = HANDLES;
     run->question = json_dumps(spec, JSON_COMPACT);
     json_decref(spec);
     at_buf_init(&run->answer, AT_LAUNCH_BYTES_MAX);
-    (void)uv_pipe_init(uv, &run->in, 0);
-    (void)uv_pipe_init(uv, &run->out, 0);
-    run->in.data = run->out.data = run->process.data = run;
     (void)pthread_mutex_lock(&l->lock);
     run->next = l->runs;
     l->runs = run;
     (void)pthread_mutex_unlock(&l->lock);
-    at_log(AT_LOG_INFO, "launching", AT_KV_STR("verb", verb));
-    int err = spawn(run, uv, verb);
-    if (err != 0 || !run->question) {
-        at_log(AT_LOG_ERROR, "the launcher does not start", AT_KV_STR("error", uv_strerror(err)));
-        close_all(run);
-        return;
-    }
-    run->spawned = true;
-    uv_buf_t buf = uv_buf_init(run->question, (unsigned)strlen(run->question));
-    if (uv_write(&run->write, (uv_stream_t *)&run->in, &buf, 1, on_written) != 0)
-        close_handle((uv_handle_t *)&run->in);
-    if (uv_read_start((uv_stream_t *)&run->out, on_alloc, on_read) != 0)
-        close_handle((uv_handle_t *)&run->out);
+    ask(run);
 }
 
 static void on_exit_(uv_process_t *process, int64_t status, int signal)
@@ -196,6 +208,13 @@ static void finish(struct at_launch_run *run)
 {
     struct at_error error = {0};
     json_t *answer = NULL;
+    if (run->spawned && !run->stopped && !run->again && run->answer.len == 0) {
+        at_log(AT_LOG_WARN, "the launcher was killed, it is asked again",
+               AT_KV_STR("verb", run->verb));
+        run->again = true;
+        ask(run);
+        return;
+    }
     unlink_run(run);
     enum at_code code = judge(run, &answer, &error);
     if (code != AT_OK)

@@ -31,8 +31,8 @@ void at_launcher_init(struct at_launcher *l, const char *program, const char *st
 void at_launcher_close(struct at_launcher *l);
 void at_launcher_deinit(struct at_launcher *l);
 
-/* at_launch runs a verb with `spec` (taken over); `done` runs once, later, on this loop. Loop
- * thread. */
+/* at_launch runs a verb (static text) with `spec` (taken over); `done` runs once, later, on this
+ * loop. A launcher that is killed is asked once more. Loop thread. */
 void at_launch(struct at_launcher *l,
                struct at_loop *loop,
                const char *verb,

@@ -186,6 +186,22 @@ static void one_that_ignores_sigterm_is_killed_in_the_end(void **unused)
     assert_int_not_equal(kill(pid, 0), 0);
 }
 
+/* As when the command that started it was killed at once. */
+static void what_was_started_and_never_served_is_found(void **unused)
+{
+    (void)unused;
+    pid_t first = spawn("mute");
+    pid_t second = spawn("mute");
+    assert_int_not_equal(kill(first, 0), 0);
+    assert_int_equal(kill(second, 0), 0);
+    assert_false(at_process_stop_one(&s, "mute", 0));
+    assert_int_not_equal(kill(second, 0), 0);
+    pid_t third = spawn("good");
+    assert_int_equal(at_process_wait_serving(&s, "good", third, 10000, &error), AT_OK);
+    assert_int_not_equal(access(at_state_dir_path(&s, "run", "good", ".starting"), F_OK), 0);
+    assert_true(at_process_stop_one(&s, "good", 10000));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -198,6 +214,7 @@ int main(int argc, char **argv)
         CASE(one_that_never_serves_is_given_up),
         CASE(waiting_ends_by_a_signal_that_is_held_back),
         CASE(kill_is_for_those_that_run),
+        CASE(what_was_started_and_never_served_is_found),
         CASE(a_cluster_whose_data_is_gone_does_not_start_anew),
         CASE(one_that_ignores_sigterm_is_killed_in_the_end),
     };

@@ -96,6 +96,23 @@ static void one_that_says_nothing_is_unavailable(void **state)
     assert_int_equal(got_code, AT_UNAVAILABLE);
 }
 
+static void one_that_is_killed_is_asked_again(void **state)
+{
+    char text[512];
+    (void)state;
+    (void)snprintf(text, sizeof(text),
+                   "read -r line; [ -e %s.again ] || { : >%s.again; kill -9 $$; }\n"
+                   "rm %s.again; echo \"${line%%?},\\\"ok\\\":true}\"",
+                   script, script, script);
+    write_script(text);
+    ask();
+    at_loop_run(loop);
+    assert_int_equal(done_count, 1);
+    assert_int_equal(got_code, AT_OK);
+    assert_int_equal(got_number, 7);
+    assert_null(launcher.runs);
+}
+
 static void one_that_is_not_there_is_unavailable(void **state)
 {
     (void)state;
@@ -126,6 +143,7 @@ int main(void)
         CASE(the_answer_comes_back),
         CASE(a_refusal_is_told),
         CASE(one_that_says_nothing_is_unavailable),
+        CASE(one_that_is_killed_is_asked_again),
         CASE(one_that_is_not_there_is_unavailable),
         CASE(a_router_that_stops_waits_no_longer),
     };
