@@ -22,6 +22,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/runfile.h"
+#include "cluster/departure.h"
 #include "cluster/genesis.h"
 #include "cluster/graduation.h"
 #include "cluster/peering_glue.h"
@@ -31,7 +32,6 @@
 
 #define DRAIN_MS 5000
 #define LOOPS_MAX 16
-#define WATCH_MS 100
 /* How far the clock is reserved ahead: the longest wait after a crash. Each step is one commit with
  * sync. */
 #define CLOCK_STEP_NS (250 * AT_MS_NS)
@@ -51,7 +51,7 @@ struct process {
     uv_signal_t interrupt;
     struct at_graduation *graduation;
     struct at_backup_worker *backups;
-    uv_timer_t watch; /* whether it is a member still */
+    struct at_departure *departure;
 };
 
 static enum at_code open_store(struct process *p, struct at_error *reterr);
@@ -59,7 +59,7 @@ static enum at_code open_service(struct process *p, struct at_error *reterr);
 static void await_clock(const struct process *p);
 static enum at_code listen_and_announce(struct process *p, struct at_error *reterr);
 static void on_signal(uv_signal_t *handle, int number);
-static void on_watch(uv_timer_t *timer);
+static void on_membership_end(void *ctx, bool left);
 static void on_drained(void *ctx);
 static void shut_down(struct process *p);
 static enum at_code run(struct process *p, struct at_error *reterr);
@@ -131,7 +131,6 @@ static enum at_code open_store(struct process *p, struct at_error *reterr)
         .sync_commits = instance->sync,
         .gc_delay_s = instance->gc_max_delay_s,
         .gc_strict = instance->gc_strict,
-        .undelete_retention_s = instance->undelete_retention_s,
         .clock = p->clock,
         .replica = {.instance_id = instance->instance_id,
                     .self = {p->self->member},
@@ -239,9 +238,10 @@ static enum at_code listen_and_announce(struct process *p, struct at_error *rete
     if (p->options->on_serving)
         p->options->on_serving(p->options->ctx, p->service.grpc_port);
     p->graduation = at_graduation_start(&p->service, p->loops[0]);
-    (void)uv_timer_init(uv, &p->watch);
-    p->watch.data = p;
-    (void)uv_timer_start(&p->watch, on_watch, WATCH_MS, WATCH_MS);
+    p->departure = at_departure_start(&(struct at_departure_config){.service = &p->service,
+                                                                    .on_end = on_membership_end,
+                                                                    .ctx = p},
+                                      p->loops[0]);
     at_log(AT_LOG_INFO, "serving", AT_KV_U64("grpc_port", p->service.grpc_port),
            AT_KV_U64("peer_port", p->service.peer_port));
     return AT_OK;
@@ -257,16 +257,10 @@ static void on_signal(uv_signal_t *handle, int number)
 }
 
 /* One that has left, or was removed, can do nothing more for anybody. */
-static void on_watch(uv_timer_t *timer)
+static void on_membership_end(void *ctx, bool left)
 {
-    struct process *p = timer->data;
-    struct at_replica_view view;
-    at_replica_view_init(&view);
-    at_store_view(p->glue.store, &view);
-    bool over = view.mode == AT_MODE_REMOVED;
-    bool left = view.left;
-    at_replica_view_deinit(&view);
-    if (!over || atomic_exchange(&p->service.draining, true))
+    struct process *p = ctx;
+    if (atomic_exchange(&p->service.draining, true))
         return;
     at_log(AT_LOG_INFO,
            left ? "this cluster has left the instance: the process ends"
@@ -280,7 +274,7 @@ static void on_drained(void *ctx)
     struct process *p = ctx;
     uv_close((uv_handle_t *)&p->term, NULL);
     uv_close((uv_handle_t *)&p->interrupt, NULL);
-    uv_close((uv_handle_t *)&p->watch, NULL);
+    at_departure_stop(p->departure);
     at_graduation_stop(p->graduation);
     for (uint32_t i = 0; i < p->options->loop_count; i++)
         at_loop_stop(p->loops[i]);
@@ -306,6 +300,7 @@ static void shut_down(struct process *p)
         if (p->loops[i])
             at_loop_free(&p->loops[i]);
     at_graduation_free(&p->graduation);
+    at_departure_free(&p->departure);
     if (p->methods)
         at_service_methods_free(&p->methods);
     at_log(AT_LOG_INFO, "stopped");

@@ -4,9 +4,12 @@
  * request that the file keeps. */
 #include "cluster/genesis.h"
 
+#include <stdlib.h>
+
 #include "appprofile/profile.h"
 #include "atoll/v1/control.pb-c.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/escape.h"
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
@@ -176,7 +179,21 @@ static Google__Protobuf__Any *any_of(const struct genesis *g, const ProtobufCMes
     return any;
 }
 
-/* The operation is done: who reads this record reads it in an instance that is there. */
+/* The number that ends an operation's name is when it began. */
+static Google__Protobuf__Timestamp *begin_of(const struct genesis *g, const char *operation)
+{
+    Google__Protobuf__Timestamp *at = AT_ARENA_NEW(g->arena, Google__Protobuf__Timestamp);
+    const char *last = strrchr(operation, '/');
+    unsigned long long ns = last ? strtoull(last + 1, NULL, 10) : 0;
+
+    google__protobuf__timestamp__init(at);
+    at->seconds = (int64_t)(ns / AT_S_NS);
+    at->nanos = (int32_t)(ns % AT_S_NS);
+    return at;
+}
+
+/* The operation is done: who reads this record reads it in an instance that is there. All clusters
+ * must make the same record, so it ends when it began: a moment later, none knows which. */
 static void add_operation(struct genesis *g, Google__Bigtable__Admin__V2__Instance *instance)
 {
     Google__Bigtable__Admin__V2__CreateInstanceMetadata metadata =
@@ -188,6 +205,7 @@ static void add_operation(struct genesis *g, Google__Bigtable__Admin__V2__Instan
     if (!name || name[0] == '\0')
         return;
     metadata.original_request = &request;
+    metadata.request_time = metadata.finish_time = begin_of(g, name);
     instance->name = at_arena_printf(g->arena, "projects/%s/instances/%s", g->instance->project,
                                      g->instance->instance);
     operation.name = text(g, name);

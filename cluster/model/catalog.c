@@ -221,9 +221,15 @@ uint64_t at_catalog_named_counter(const struct at_catalog *c,
                                   enum at_catalog_kind kind,
                                   struct at_slice name)
 {
-    const struct at_catalog_record *r =
-        record_at(c, &(struct at_catalog_record){.kind = kind, .name = name});
+    const struct at_catalog_record *r = at_catalog_record_of(c, kind, name);
+
     return r ? r->counter : 0;
+}
+
+const struct at_catalog_record *
+at_catalog_record_of(const struct at_catalog *c, enum at_catalog_kind kind, struct at_slice name)
+{
+    return record_at(c, &(struct at_catalog_record){.kind = kind, .name = name});
 }
 
 bool at_catalog_has(const struct at_catalog *c, const struct at_catalog_record *place)

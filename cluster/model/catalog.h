@@ -82,7 +82,7 @@ struct at_family {
 /* A generation of a table that was deleted: its data is kept for a time, to be had back. */
 struct at_table_previous {
     uint64_t generation;
-    int64_t deleted_micros; /* wall clock of who deleted it */
+    int64_t until_micros; /* wall clock of who deleted it: later nobody has it back */
 };
 
 /* What a TABLE record's fields hold (msgpack map, unknown keys skipped). */
@@ -193,6 +193,10 @@ uint64_t at_catalog_named_counter(const struct at_catalog *c,
 uint32_t at_catalog_record_count(const struct at_catalog *c);
 const struct at_catalog_record *at_catalog_record_at(const struct at_catalog *c, uint32_t index);
 
+/* at_catalog_record_of: the record of a name, present or deleted; NULL: there never was one. */
+const struct at_catalog_record *
+at_catalog_record_of(const struct at_catalog *c, enum at_catalog_kind kind, struct at_slice name);
+
 /* at_catalog_has: a record of this kind, generation and name is kept, of whatever counter. */
 bool at_catalog_has(const struct at_catalog *c, const struct at_catalog_record *place);
 
@@ -207,6 +211,11 @@ AT_MUST_USE enum at_code at_catalog_record_decode(struct at_unpack *in,
                                                   struct at_catalog_record *ret_record);
 /* at_catalog_record_size: the bytes that at_catalog_record_encode appends. */
 size_t at_catalog_record_size(const struct at_catalog_record *r);
+
+/* at_catalog_record_readable: its fields are what such a record holds, as far as a catalog reads
+ * them. A function of the record alone, so that all members leave out the same ones. Records that
+ * are readable are never refused by at_catalog_apply. */
+bool at_catalog_record_readable(const struct at_catalog_record *r);
 
 /* Names. INVALID_ARGUMENT naming the rule that is broken. A table name is an id, or the whole name
  * of another instance's table: see base/namespace.h. */

@@ -26,6 +26,9 @@ static void copy_record(struct at_catalog_slot *slot,
 static enum at_code
 seal_table(struct at_catalog_slot *slot, const struct at_catalog_ids *ids, struct at_error *reterr);
 static enum at_code seal_deleted(struct at_catalog_slot *slot, struct at_error *reterr);
+static enum at_code table_parse(const struct at_catalog_record *r,
+                                struct at_arena *arena,
+                                struct at_table_fields *ret_fields);
 static enum at_code fields_parse(struct at_catalog_slot *slot, struct at_error *reterr);
 static enum at_code family_parse(const struct at_catalog_record *r, struct at_family *ret_family);
 static void rule_parse(struct at_catalog_slot *slot, struct at_family *family);
@@ -99,6 +102,22 @@ bool at_catalog_record_wins(const struct at_catalog_record *r, const struct at_c
         return r->counter > old->counter;
     int c = at_stamp_cmp(r->stamp, old->stamp);
     return c != 0 ? c > 0 : at_slice_cmp(r->fields, old->fields) > 0;
+}
+
+bool at_catalog_record_readable(const struct at_catalog_record *r)
+{
+    struct at_table_fields fields;
+    struct at_family family;
+    struct at_arena arena;
+
+    if (r->kind == AT_CATALOG_FAMILY)
+        return !is_present(r) || family_parse(r, &family) == AT_OK;
+    if (r->kind != AT_CATALOG_TABLE || (!is_present(r) && r->fields.len == 0))
+        return true;
+    at_arena_init(&arena, ARENA_FIRST_BYTES);
+    bool readable = table_parse(r, &arena, &fields) == AT_OK;
+    at_arena_deinit(&arena);
+    return readable;
 }
 
 void at_catalog_slot_put(struct at_catalog_slot *slot, const struct at_catalog_record *r)
@@ -224,13 +243,17 @@ static enum at_code seal_deleted(struct at_catalog_slot *slot, struct at_error *
     return fields_parse(slot, reterr);
 }
 
+static enum at_code table_parse(const struct at_catalog_record *r,
+                                struct at_arena *arena,
+                                struct at_table_fields *ret_fields)
+{
+    AT_TRY(at_table_fields_decode(r->fields, arena, ret_fields));
+    return ret_fields->data_generation <= r->counter ? AT_OK : AT_INVALID_ARGUMENT;
+}
+
 static enum at_code fields_parse(struct at_catalog_slot *slot, struct at_error *reterr)
 {
-    const struct at_catalog_record *own = &slot->records[0];
-    struct at_table_fields *f = &slot->table.fields;
-
-    if (at_table_fields_decode(own->fields, &slot->arena, f) == AT_OK &&
-        f->data_generation <= own->counter)
+    if (table_parse(&slot->records[0], &slot->arena, &slot->table.fields) == AT_OK)
         return AT_OK;
     return at_fail(reterr, AT_INVALID_ARGUMENT, "the catalog record of table %.*s is malformed",
                    AT_SLICE_ARG(slot->name));

@@ -10,12 +10,13 @@ enum field {
     FIELD_CHANGE_STREAM = 3,
     FIELD_SPLITS = 4,
     FIELD_DATA_GENERATION = 5,
-    FIELD_PREVIOUS = 6, /* [generation, deleted_micros, ...] */
+    FIELD_PREVIOUS = 6, /* [generation, until_micros, ...] */
     FIELD_RESTORE_INFO = 7,
     FIELD_RESTORING = 8,
 };
-#define FIELD_COUNT 4 /* besides the later ones, which most tables have not */
-#define FIELDS_MAX 64 /* in a map to be decoded */
+#define FIELD_COUNT 4                       /* besides the later ones, which most tables have not */
+#define FIELDS_MAX 64                       /* in a map to be decoded */
+#define UNTIL_MICROS_MAX (INT64_MAX / 2000) /* in nanoseconds with room to spare */
 
 static enum at_code put_fields(const struct at_table_fields *f, struct at_buf *out);
 static enum at_code
@@ -86,7 +87,7 @@ static enum at_code put_fields(const struct at_table_fields *f, struct at_buf *o
     AT_TRY(at_pack_array(out, 2 * f->previous_count));
     for (uint32_t i = 0; i < f->previous_count; i++) {
         AT_TRY(at_pack_u64(out, f->previous[i].generation));
-        AT_TRY(at_pack_i64(out, f->previous[i].deleted_micros));
+        AT_TRY(at_pack_i64(out, f->previous[i].until_micros));
     }
     return AT_OK;
 }
@@ -140,7 +141,7 @@ static enum at_code get_previous(struct at_unpack *in, struct at_table_fields *f
     f->previous_count = count / 2;
     for (uint32_t i = 0; i < f->previous_count; i++) {
         AT_TRY(at_unpack_u64(in, &f->previous[i].generation));
-        AT_TRY(at_unpack_i64(in, &f->previous[i].deleted_micros));
+        AT_TRY(at_unpack_i64(in, &f->previous[i].until_micros));
     }
     return count % 2 == 0 ? AT_OK : AT_INVALID_ARGUMENT;
 }
@@ -154,7 +155,8 @@ static enum at_code check(const struct at_table_fields *f)
     if (f->data_generation != 0 && f->data_generation % 2 == 0)
         return AT_INVALID_ARGUMENT;
     for (uint32_t i = 0; i < f->previous_count; i++)
-        if (f->previous[i].generation % 2 == 0)
+        if (f->previous[i].generation % 2 == 0 || f->previous[i].until_micros < 0 ||
+            f->previous[i].until_micros > UNTIL_MICROS_MAX)
             return AT_INVALID_ARGUMENT;
     for (uint32_t i = 0; i < f->split_count; i++) {
         AT_TRY(at_row_key_check(f->splits[i], NULL));

@@ -37,6 +37,12 @@ struct at_change {
     void (*reply)(struct at_change *change);
     /* It was refused with write.base.code. Finishes the call. NULL: at_data_fail. */
     void (*refuse)(struct at_change *change);
+    /* Of at_operation_submit alone. */
+    enum at_code (*decide)(struct at_write_catalog *write,
+                           const struct at_catalog *catalog,
+                           struct at_error *reterr);
+    at_operation_answer_fn answer;
+    Google__Longrunning__Operation *operation;
 };
 
 /* at_change_submit gives the change to the writer; then `reply` or `refuse` runs. */
@@ -47,7 +53,8 @@ static inline struct at_change *at_change_of(struct at_write_catalog *write)
     return (struct at_change *)((char *)write - offsetof(struct at_change, write));
 }
 
-/* at_change_record makes room for one more record of the change, `count_max` in all. */
+/* at_change_record makes room for one more record of the change, `count_max` in all (the same at
+ * each call of a change), besides the one of an operation. */
 struct at_catalog_record *at_change_record(struct at_write_catalog *write, uint32_t count_max);
 
 /* --- admin.c --- */
@@ -130,6 +137,13 @@ AT_MUST_USE enum at_code at_table_view_init(struct at_table_view *v,
 AT_MUST_USE enum at_code at_table_view_render(const struct at_table_view *v,
                                               const struct at_table *table,
                                               Google__Bigtable__Admin__V2__Table **ret_table,
+                                              struct at_error *reterr);
+/* at_table_view_answer: resource and response of an operation on a table, with its schema.
+ * NOT_FOUND, DATA_LOSS. */
+AT_MUST_USE enum at_code at_table_view_answer(const struct at_change *change,
+                                              const struct at_catalog *after,
+                                              struct at_slice table_id,
+                                              struct at_operation_answer *ret_answer,
                                               struct at_error *reterr);
 /* at_table_view_reply answers a change with the schema of the table after it. */
 void at_table_view_reply(struct at_change *change, struct at_slice table_id);

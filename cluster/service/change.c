@@ -22,7 +22,7 @@ void at_change_submit(struct at_change *change)
 struct at_catalog_record *at_change_record(struct at_write_catalog *write, uint32_t count_max)
 {
     if (!write->records)
-        write->records = AT_ARENA_ARRAY(write->arena, struct at_catalog_record, count_max);
+        write->records = AT_ARENA_ARRAY(write->arena, struct at_catalog_record, count_max + 1);
     AT_ASSERT(write->record_count < count_max);
     return &write->records[write->record_count++];
 }

@@ -43,8 +43,9 @@ uint64_t at_cluster_table_bytes(const struct at_service *service, const struct a
 
 static void tell(progress_t *p, double part)
 {
+    if (!p)
+        return; /* a record of a peer may have a key alone */
     double bytes = (double)p->estimated_size_bytes;
-
     if (part >= 1) {
         p->estimated_copied_bytes = p->estimated_size_bytes;
         p->state = STATE(COMPLETED);

@@ -73,28 +73,20 @@ static const ProtobufCMessage *metadata_of(const struct update_cluster *u, struc
     return &part->base;
 }
 
-static void on_updated(struct at_change *change)
+static enum at_code answer(const struct at_change *change,
+                           const struct at_catalog *after,
+                           struct at_operation_answer *ret_answer,
+                           struct at_error *reterr)
 {
-    const struct update_cluster *u = (struct update_cluster *)change;
-    struct at_service *service = change->service;
-    struct at_arena *arena = at_grpc_call_arena(change->call);
-    const struct at_catalog *catalog = change->write.ret_schema->catalog;
-    const struct at_named_record *record = at_catalog_named(catalog, AT_CATALOG_CLUSTER, u->id);
+    const struct update_cluster *u = (const struct update_cluster *)change;
+    struct at_arena *arena = change->write.arena;
     struct at_cluster_entry entry;
-    struct at_error error;
 
-    if (!at_cluster_entry(service, catalog, u->id, arena, &entry)) {
-        (void)at_fail(&error, AT_NOT_FOUND, "Cluster %s not found", u->wanted->name);
-        at_service_fail(service, change->call, &error);
-        return;
-    }
-    cluster_t *out = at_cluster_view(service, u->in, &entry, arena);
-    at_operation_reply(
-        service, change->call,
-        &(struct at_operation_answer){.resource = out->name,
-                                      .number = record ? record->stamp.hlc : u->start_ns,
-                                      .response = &out->base,
-                                      .metadata = metadata_of(u, arena)});
+    if (!at_cluster_entry(change->service, after, u->id, arena, &entry))
+        return at_fail(reterr, AT_NOT_FOUND, "Cluster %s not found", u->wanted->name);
+    cluster_t *out = at_cluster_view(change->service, u->in, &entry, arena);
+    *ret_answer = (struct at_operation_answer){out->name, &out->base, metadata_of(u, arena)};
+    return AT_OK;
 }
 
 static enum at_code prepare(struct update_cluster *u, struct at_error *reterr)
@@ -118,8 +110,7 @@ static struct update_cluster *update_new(struct at_service *service, struct at_g
 
     u->start_ns = at_clock_wall_ns(&service->clock);
     u->id = u->in = no_bytes();
-    u->change = (struct at_change){
-        .service = service, .call = call, .write.decide = decide, .reply = on_updated};
+    u->change = (struct at_change){.service = service, .call = call, .write.decide = decide};
     return u;
 }
 
@@ -138,7 +129,7 @@ void at_on_update_cluster(struct at_grpc_call *call, void *ctx)
     if (prepare(u, &error) != AT_OK)
         at_service_fail(service, call, &error);
     else
-        at_change_submit(&u->change);
+        at_operation_submit(&u->change, answer);
 }
 
 static enum at_code read_path(struct update_cluster *u, const char *path, struct at_error *reterr)
@@ -185,7 +176,7 @@ void at_on_partial_update_cluster(struct at_grpc_call *call, void *ctx)
     if (prepare_partial(u, &error) != AT_OK)
         at_service_fail(service, call, &error);
     else
-        at_change_submit(&u->change);
+        at_operation_submit(&u->change, answer);
 }
 
 /* --- on the writer thread --- */

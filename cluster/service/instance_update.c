@@ -40,27 +40,24 @@ static void on_updated(struct at_change *change)
     at_service_reply(change->service, change->call, &out->base);
 }
 
-static void on_partly_updated(struct at_change *change)
+static enum at_code answer(const struct at_change *change,
+                           const struct at_catalog *after,
+                           struct at_operation_answer *ret_answer,
+                           struct at_error *reterr)
 {
-    const struct update_instance *u = (struct update_instance *)change;
-    struct at_service *service = change->service;
-    struct at_arena *arena = at_grpc_call_arena(change->call);
-    const struct at_catalog *catalog = change->write.ret_schema->catalog;
-    const instance_t *out = at_instance_view(service, u->in, catalog, arena);
-    const struct at_named_record *record =
-        at_catalog_named(catalog, AT_CATALOG_INSTANCE, at_instance_kept(service, u->in));
-    Google__Bigtable__Admin__V2__UpdateInstanceMetadata metadata =
-        GOOGLE__BIGTABLE__ADMIN__V2__UPDATE_INSTANCE_METADATA__INIT;
+    const struct update_instance *u = (const struct update_instance *)change;
+    struct at_arena *arena = change->write.arena;
+    const instance_t *out = at_instance_view(change->service, u->in, after, arena);
+    Google__Bigtable__Admin__V2__UpdateInstanceMetadata *metadata =
+        AT_ARENA_NEW(arena, Google__Bigtable__Admin__V2__UpdateInstanceMetadata);
 
-    metadata.original_request = u->request;
-    metadata.request_time = at_admin_time(arena, u->start_ns);
-    metadata.finish_time = at_admin_time(arena, at_clock_wall_ns(&service->clock));
-    at_operation_reply(
-        service, change->call,
-        &(struct at_operation_answer){.resource = out->name,
-                                      .number = record ? record->stamp.hlc : u->start_ns,
-                                      .response = &out->base,
-                                      .metadata = &metadata.base});
+    (void)reterr;
+    google__bigtable__admin__v2__update_instance_metadata__init(metadata);
+    metadata->original_request = u->request;
+    metadata->request_time = at_admin_time(arena, u->start_ns);
+    metadata->finish_time = at_admin_time(arena, at_clock_wall_ns(&change->service->clock));
+    *ret_answer = (struct at_operation_answer){out->name, &out->base, &metadata->base};
+    return AT_OK;
 }
 
 static enum at_code check_labels(const instance_t *in, struct at_error *reterr)
@@ -113,14 +110,13 @@ static enum at_code read_path(struct update_instance *u, const char *path, struc
     return AT_OK;
 }
 
-static struct update_instance *
-update_new(struct at_service *service, struct at_grpc_call *call, void (*reply)(struct at_change *))
+static struct update_instance *update_new(struct at_service *service, struct at_grpc_call *call)
 {
     struct update_instance *u = AT_ARENA_NEW(at_grpc_call_arena(call), struct update_instance);
 
     u->start_ns = at_clock_wall_ns(&service->clock);
     u->change = (struct at_change){
-        .service = service, .call = call, .write.decide = decide, .reply = reply};
+        .service = service, .call = call, .write.decide = decide, .reply = on_updated};
     return u;
 }
 
@@ -133,7 +129,7 @@ void at_on_update_instance(struct at_grpc_call *call, void *ctx)
 
     if (!in)
         return;
-    struct update_instance *u = update_new(service, call, on_updated);
+    struct update_instance *u = update_new(service, call);
     u->wanted = in;
     u->sets_display_name = u->sets_labels = true;
     u->sets_type = in->type != GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__TYPE__TYPE_UNSPECIFIED;
@@ -164,12 +160,12 @@ void at_on_partial_update_instance(struct at_grpc_call *call, void *ctx)
 
     if (!in)
         return;
-    struct update_instance *u = update_new(service, call, on_partly_updated);
+    struct update_instance *u = update_new(service, call);
     u->request = in;
     if (prepare_partial(u, &error) != AT_OK)
         at_service_fail(service, call, &error);
     else
-        at_change_submit(&u->change);
+        at_operation_submit(&u->change, answer);
 }
 
 static enum at_code

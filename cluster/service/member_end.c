@@ -5,11 +5,14 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "cluster/model/operation.h"
+#include "cluster/service/backup.h"
 #include "cluster/service/instance_view.h"
 #include "replication/peer/peering.h"
 
 /* A cluster that leaves deletes its record first, as nothing it writes after LEAVE is heard; when
- * replication then refuses, the record is made again. A removed one cannot: the coordinator does.
+ * replication then refuses, the record is made again of what it keeps of the old one. A call that
+ * is cancelled, or a crash, in between: see cluster/departure.h, which goes on leaving. A removed
+ * cluster cannot delete it: the coordinator does, also when it is asked again after it has removed.
  *
  * What replication is asked may take as long as others are away, so the question is on the heap and
  * outlives a call that is cancelled, as in await.c:
@@ -39,8 +42,8 @@ struct ending {
     const Atoll__V1__RemoveRequest *request;
     struct at_slice ids[AT_MEMBERS_MAX];
     uint32_t id_count;
-    bool restores;        /* the record comes back */
-    struct at_slice kept; /* as it was */
+    bool deleted;  /* by this call */
+    bool restores; /* the record comes back */
     struct question *question;
     struct at_error error;
     uint64_t lost_count_min;
@@ -113,7 +116,7 @@ static void on_left_recorded(struct at_change *change)
     if (at_grpc_call_cancelled(change->call)) {
         (void)at_fail(&e->error, AT_CANCELLED, "the call was cancelled");
         at_service_fail(change->service, change->call, &e->error);
-        return; /* its record is gone, and it stays: asked again, it leaves */
+        return; /* its record is gone: it leaves by itself, in a while */
     }
     ask_leave(e);
 }
@@ -169,6 +172,33 @@ static void restore(struct ending *e)
 
 /* --- removing --- */
 
+static enum at_code check_unnamed(const struct at_catalog *catalog,
+                                  struct at_slice id,
+                                  struct at_arena *arena,
+                                  struct at_error *reterr)
+{
+    struct at_slice profile = at_cluster_named_by(catalog, id, arena);
+
+    if (profile.len == 0)
+        return AT_OK;
+    return at_fail(reterr, AT_FAILED_PRECONDITION,
+                   "Cluster '%.*s' can't be deleted: app profile '%.*s' routes to it",
+                   AT_SLICE_ARG(id), AT_SLICE_ARG(profile));
+}
+
+static bool is_gone(struct at_service *service, struct at_member_id member)
+{
+    struct at_replica_view view;
+    bool gone = member.v == 0; /* it was created, and has never joined */
+
+    at_replica_view_init(&view);
+    at_store_view(service->store, &view);
+    for (uint32_t i = 0; i < view.member_count; i++)
+        gone = gone || (at_member_eq(view.members[i].id, member) && !view.members[i].active);
+    at_replica_view_deinit(&view);
+    return gone;
+}
+
 static enum at_code find_members(struct ending *e,
                                  const struct at_catalog *catalog,
                                  struct at_remove *remove,
@@ -186,11 +216,19 @@ static enum at_code find_members(struct ending *e,
         struct at_slice id = at_slice_cstr(in->cluster_ids[i]);
         if (!at_cluster_entry(service, catalog, id, arena, &entry))
             return at_fail(reterr, AT_NOT_FOUND, "Cluster %s not found", in->cluster_ids[i]);
-        if (entry.record->address->member_id == service->member)
+        struct at_member_id member = {entry.record->address->member_id};
+        if (member.v == service->member)
             return at_fail(reterr, AT_FAILED_PRECONDITION,
                            "A cluster can't remove itself: ask another one, or let it leave");
+        if (in->creating_only && !at_cluster_creating(&entry))
+            return at_fail(reterr, AT_ABORTED, "Cluster %s is not CREATING any more",
+                           in->cluster_ids[i]);
+        if (in->creating_only)
+            AT_TRY(check_unnamed(catalog, id, arena, reterr));
         e->ids[e->id_count++] = id;
-        remove->members[remove->member_count++].v = entry.record->address->member_id;
+        /* Else only its record is left of an earlier try, or it never came to have a number. */
+        if (member.v != 0 && !is_gone(service, member))
+            remove->members[remove->member_count++] = member;
     }
     return AT_OK;
 }
@@ -238,9 +276,13 @@ void at_on_remove(struct at_grpc_call *call, void *ctx)
         at_service_fail(service, call, &e->error);
         return;
     }
+    if (remove.member_count == 0) {
+        at_change_submit(&e->change);
+        return;
+    }
     struct question *q = ask(e);
     q->remove = remove;
-    q->remove.minority_survives = in->minority_survives;
+    q->remove.minority_survives = in->minority_survives || in->creating_only;
     q->remove.done = on_removed;
     q->remove.ctx = q;
     service->port.remove(service->port.ctx, &q->remove);
@@ -293,7 +335,7 @@ static void finish_leave(struct ending *e, const struct at_leave *leave)
         return;
     }
     e->error = leave->error;
-    if (e->kept.len > 0)
+    if (e->deleted)
         restore(e);
     else
         at_service_fail(e->change.service, e->change.call, &e->error);
@@ -339,12 +381,33 @@ check_leave(const struct ending *e, const struct at_catalog *catalog, struct at_
     if (at_cluster_entries(service, catalog, arena).count < 2)
         return at_fail(reterr, AT_FAILED_PRECONDITION,
                        "The last cluster of an instance can't be deleted: delete the instance");
-    struct at_slice profile = at_cluster_named_by(catalog, e->ids[0], arena);
-    if (profile.len > 0)
+    struct at_slice backup = at_backup_of_cluster(catalog, e->ids[0]);
+    if (backup.len > 0)
         return at_fail(reterr, AT_FAILED_PRECONDITION,
-                       "Cluster '%s' can't be deleted: app profile '%.*s' routes to it",
-                       service->cluster_id, AT_SLICE_ARG(profile));
-    return AT_OK;
+                       "Cluster '%s' can't be deleted: it has backups, '%.*s' for one",
+                       service->cluster_id, AT_SLICE_ARG(backup));
+    return check_unnamed(catalog, e->ids[0], arena, reterr);
+}
+
+/* The creation of what is deleted ends without it. */
+static void end_creation(struct ending *e,
+                         const struct at_catalog *catalog,
+                         const struct at_cluster_entry *entry)
+{
+    struct at_write_catalog *write = &e->change.write;
+    struct at_slice name = at_slice_cstr(entry->record->operation);
+    const struct at_named_record *record = at_catalog_named(catalog, AT_CATALOG_OPERATION, name);
+    struct at_slice ended = {0};
+
+    if (record && at_cluster_creating(entry))
+        ended = at_operation_ended(record, write->arena, AT_ABORTED,
+                                   "The cluster was deleted before it was READY");
+    if (ended.len > 0)
+        *at_change_record(write, 2 * e->id_count) =
+            (struct at_catalog_record){.kind = AT_CATALOG_OPERATION,
+                                       .name = name,
+                                       .counter = record->generation,
+                                       .fields = ended};
 }
 
 static enum at_code decide_end(struct at_write_catalog *write,
@@ -352,26 +415,45 @@ static enum at_code decide_end(struct at_write_catalog *write,
                                struct at_error *reterr)
 {
     struct ending *e = (struct ending *)at_change_of(write);
+    struct at_cluster_entry entry;
 
-    if (!e->request && !e->restores)
+    if (e->restores) {
+        at_cluster_restore(write, catalog, e->ids[0]);
+        return AT_OK;
+    }
+    if (!e->request)
         AT_TRY(check_leave(e, catalog, reterr));
     for (uint32_t i = 0; i < e->id_count; i++) {
-        struct at_slice id = e->ids[i];
-        uint64_t counter = at_catalog_named_counter(catalog, AT_CATALOG_CLUSTER, id);
-        struct at_cluster_entry entry;
-        bool there = at_cluster_entry(e->change.service, catalog, id, write->arena, &entry);
-        if (there == e->restores)
+        if (!at_cluster_entry(e->change.service, catalog, e->ids[i], write->arena, &entry))
             continue;
-        *at_change_record(write, e->id_count) = (struct at_catalog_record){
+        e->deleted = true;
+        uint64_t counter = at_catalog_named_counter(catalog, AT_CATALOG_CLUSTER, e->ids[i]);
+        *at_change_record(write, 2 * e->id_count) = (struct at_catalog_record){
             .kind = AT_CATALOG_CLUSTER,
-            .name = id,
-            .counter = there ? (counter | 1) + 1 : counter + 1,
-            .fields = e->restores ? e->kept : at_slice_make(NULL, 0),
+            .name = e->ids[i],
+            .counter = (counter | 1) + 1,
+            /* Of one that leaves they are kept: it may have to stay. */
+            .fields = e->request ? at_slice_make(NULL, 0)
+                                 : at_admin_pack(write->arena, &entry.record->base),
         };
-        if (there)
-            e->kept = at_admin_pack(write->arena, &entry.record->base);
+        end_creation(e, catalog, &entry);
     }
     return AT_OK;
+}
+
+void at_cluster_restore(struct at_write_catalog *write,
+                        const struct at_catalog *catalog,
+                        struct at_slice id)
+{
+    const struct at_catalog_record *deleted = at_catalog_record_of(catalog, AT_CATALOG_CLUSTER, id);
+
+    if (!deleted || deleted->counter % 2 == 1 || deleted->fields.len == 0)
+        return;
+    *at_change_record(write, 2) =
+        (struct at_catalog_record){.kind = AT_CATALOG_CLUSTER,
+                                   .name = at_arena_copy(write->arena, id),
+                                   .counter = deleted->counter + 1,
+                                   .fields = at_arena_copy(write->arena, deleted->fields)};
 }
 
 /* --- releasing --- */

@@ -15,4 +15,10 @@ struct at_slice at_cluster_named_by(const struct at_catalog *catalog,
                                     struct at_slice cluster_id,
                                     struct at_arena *arena);
 
+/* at_cluster_restore, of a decision: the record of a cluster that was to leave and stays is made
+ * again of what was kept; nothing when it is there, or nothing is kept. At most 2 records. */
+void at_cluster_restore(struct at_write_catalog *write,
+                        const struct at_catalog *catalog,
+                        struct at_slice id);
+
 #endif

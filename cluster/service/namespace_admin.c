@@ -35,36 +35,25 @@ static struct namespace_change *change_new(struct at_service *service,
     return n;
 }
 
-static void
-submit_or_fail(struct namespace_change *n, enum at_code code, const struct at_error *error)
+static enum at_code answer_create(const struct at_change *change,
+                                  const struct at_catalog *after,
+                                  struct at_operation_answer *ret_answer,
+                                  struct at_error *reterr)
 {
-    if (code == AT_OK)
-        at_change_submit(&n->change);
-    else
-        at_service_fail(n->change.service, n->change.call, error);
-}
-
-static void on_created(struct at_change *change)
-{
-    const struct namespace_change *n = (struct namespace_change *)change;
-    struct at_service *service = change->service;
-    struct at_arena *arena = at_grpc_call_arena(change->call);
-    const struct at_catalog *catalog = change->write.ret_schema->catalog;
+    const struct namespace_change *n = (const struct namespace_change *)change;
+    struct at_arena *arena = change->write.arena;
     const Google__Bigtable__Admin__V2__Instance *out =
-        at_instance_view(service, n->in, catalog, arena);
-    const struct at_named_record *record = at_catalog_named(catalog, AT_CATALOG_INSTANCE, n->in);
-    Google__Bigtable__Admin__V2__CreateInstanceMetadata metadata =
-        GOOGLE__BIGTABLE__ADMIN__V2__CREATE_INSTANCE_METADATA__INIT;
+        at_instance_view(change->service, n->in, after, arena);
+    Google__Bigtable__Admin__V2__CreateInstanceMetadata *metadata =
+        AT_ARENA_NEW(arena, Google__Bigtable__Admin__V2__CreateInstanceMetadata);
 
-    metadata.original_request = n->request;
-    metadata.request_time = at_admin_time(arena, n->start_ns);
-    metadata.finish_time = at_admin_time(arena, at_clock_wall_ns(&service->clock));
-    at_operation_reply(
-        service, change->call,
-        &(struct at_operation_answer){.resource = out->name,
-                                      .number = record ? record->stamp.hlc : n->start_ns,
-                                      .response = &out->base,
-                                      .metadata = &metadata.base});
+    (void)reterr;
+    google__bigtable__admin__v2__create_instance_metadata__init(metadata);
+    metadata->original_request = n->request;
+    metadata->request_time = at_admin_time(arena, n->start_ns);
+    metadata->finish_time = at_admin_time(arena, at_clock_wall_ns(&change->service->clock));
+    *ret_answer = (struct at_operation_answer){out->name, &out->base, &metadata->base};
+    return AT_OK;
 }
 
 static enum at_code prepare_create(struct namespace_change *n, struct at_error *reterr)
@@ -103,10 +92,13 @@ static void on_create_instance(struct at_grpc_call *call, void *ctx)
         service, call, &google__bigtable__admin__v2__create_instance_request__descriptor);
     if (!in)
         return;
-    struct namespace_change *n = change_new(service, call, on_created);
+    struct namespace_change *n = change_new(service, call, NULL);
     n->request = in;
     n->change.write.decide = decide_create;
-    submit_or_fail(n, prepare_create(n, &error), &error);
+    if (prepare_create(n, &error) == AT_OK)
+        at_operation_submit(&n->change, answer_create);
+    else
+        at_service_fail(service, call, &error);
 }
 
 static enum at_code decide_create(struct at_write_catalog *write,
@@ -161,7 +153,25 @@ static void on_delete_instance(struct at_grpc_call *call, void *ctx)
         return;
     struct namespace_change *n = change_new(service, call, on_deleted);
     n->change.write.decide = decide_delete;
-    submit_or_fail(n, prepare_delete(n, in->name, &error), &error);
+    if (prepare_delete(n, in->name, &error) == AT_OK)
+        at_change_submit(&n->change);
+    else
+        at_service_fail(service, call, &error);
+}
+
+/* Nothing of an instance that is deleted can be had back: also not what was deleted before. */
+static void drop_deleted(struct at_write_catalog *write,
+                         const struct at_catalog *catalog,
+                         struct at_slice in,
+                         uint32_t count_max)
+{
+    for (uint32_t i = 0; i < at_catalog_record_count(catalog); i++) {
+        const struct at_catalog_record *r = at_catalog_record_at(catalog, i);
+        if (r->kind == AT_CATALOG_TABLE && r->counter % 2 == 0 && r->fields.len > 0 &&
+            at_namespace_holds(in, r->name))
+            *at_change_record(write, count_max) = (struct at_catalog_record){
+                .kind = AT_CATALOG_TABLE, .name = r->name, .counter = r->counter + 2};
+    }
 }
 
 static enum at_code drop_tables(struct at_write_catalog *write,
@@ -205,11 +215,10 @@ static enum at_code decide_delete(struct at_write_catalog *write,
     static const enum at_catalog_kind KINDS[] = {AT_CATALOG_PROFILE, AT_CATALOG_INSTANCE,
                                                  AT_CATALOG_POLICY, AT_CATALOG_BACKUP};
     const struct namespace_change *n = (struct namespace_change *)at_change_of(write);
-    uint32_t count_max = at_catalog_table_count(catalog);
+    uint32_t count_max = at_catalog_record_count(catalog);
 
-    for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
-        count_max += at_catalog_named_count(catalog, KINDS[i]);
     AT_TRY(drop_tables(write, catalog, n->in, count_max, reterr));
+    drop_deleted(write, catalog, n->in, count_max);
     for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
         drop_named(write, catalog, KINDS[i], n->in, count_max);
     if (write->record_count == 0)

@@ -1,8 +1,10 @@
 #include "cluster/service/operation.h"
 
+#include "base/alloc.h"
 #include "base/assert.h"
 #include "cluster/service/admin.h"
 #include "cluster/service/cluster_progress.h"
+#include "google/rpc/status.pb-c.h"
 
 /* Names say which resource was changed and when; what else there is to know is in the record. Lists
  * go by name, within a project, an instance, or whatever else stands before "/operations". */
@@ -12,14 +14,7 @@
 #define TAIL "/operations"
 #define TYPE_PREFIX "type.googleapis.com/"
 
-struct operation_write {
-    struct at_change change; /* first */
-    Google__Longrunning__Operation *operation;
-    struct at_slice fields;
-};
-
-static enum at_code
-decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct at_error *reterr);
+#define NUMBER_STEP 256 /* nanoseconds; below it stands who made the operation */
 
 Google__Protobuf__Any *at_admin_any(struct at_arena *arena, const ProtobufCMessage *message)
 {
@@ -49,50 +44,103 @@ char *at_operation_name(struct at_arena *arena, const char *resource, uint64_t n
     return at_arena_printf(arena, PREFIX "%s" MIDDLE "%llu", resource, (unsigned long long)number);
 }
 
-/* The change stands already: whether its operation could be recorded or not, it is answered. */
-static void on_recorded(struct at_change *change)
-{
-    const struct operation_write *w = (struct operation_write *)change;
+/* --- an operation that is done with its change --- */
 
-    at_service_reply(change->service, change->call, &w->operation->base);
+/* Two members may begin at the same time. */
+static char *
+unused_name(const struct at_change *change, const struct at_catalog *catalog, const char *resource)
+{
+    const struct at_service *service = change->service;
+    uint64_t now_ns = at_clock_wall_ns(&service->clock);
+    uint64_t number = now_ns - now_ns % NUMBER_STEP + service->member % NUMBER_STEP;
+    char *name;
+
+    do {
+        name = at_operation_name(change->write.arena, resource, number);
+        number += NUMBER_STEP;
+    } while (at_catalog_named_counter(catalog, AT_CATALOG_OPERATION, at_slice_cstr(name)) > 0);
+    return name;
 }
 
-void at_operation_reply(struct at_service *service,
-                        struct at_grpc_call *call,
-                        const struct at_operation_answer *answer)
+static enum at_code
+make_operation(struct at_change *change, const struct at_catalog *catalog, struct at_error *reterr)
 {
-    struct at_arena *arena = at_grpc_call_arena(call);
-    struct operation_write *w = AT_ARENA_NEW(arena, struct operation_write);
-    Google__Longrunning__Operation *operation = AT_ARENA_NEW(arena, Google__Longrunning__Operation);
+    AT_CLEANUP(at_catalog_free) struct at_catalog *after = NULL;
+    struct at_write_catalog *write = &change->write;
+    struct at_operation_answer answer = {0};
+    Google__Longrunning__Operation *operation =
+        AT_ARENA_NEW(write->arena, Google__Longrunning__Operation);
 
+    /* Later than what there is, as they will be. */
+    for (uint32_t i = 0; i < write->record_count; i++)
+        write->records[i].stamp = (struct at_stamp){UINT64_MAX, {change->service->member}};
+    AT_TRY(at_catalog_apply(catalog, write->records, write->record_count, NULL, &after, reterr));
+    AT_TRY(change->answer(change, after, &answer, reterr));
     google__longrunning__operation__init(operation);
-    operation->name = at_operation_name(arena, answer->resource, answer->number);
+    operation->name = unused_name(change, catalog, answer.resource);
     operation->done = true;
-    operation->metadata = at_admin_any(arena, answer->metadata);
+    operation->metadata = at_admin_any(write->arena, answer.metadata);
     operation->result_case = GOOGLE__LONGRUNNING__OPERATION__RESULT_RESPONSE;
-    operation->response = at_admin_any(arena, answer->response);
-    w->operation = operation;
-    w->fields = at_admin_pack(arena, &operation->base);
-    w->change = (struct at_change){.service = service,
-                                   .call = call,
-                                   .write.decide = decide,
-                                   .reply = on_recorded,
-                                   .refuse = on_recorded};
-    at_change_submit(&w->change);
+    operation->response = at_admin_any(write->arena, answer.response);
+    change->operation = operation;
+    return AT_OK;
 }
 
 static enum at_code
 decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct at_error *reterr)
 {
-    const struct operation_write *w = (struct operation_write *)at_change_of(write);
-    struct at_slice name = at_slice_cstr(w->operation->name);
+    struct at_change *change = at_change_of(write);
 
-    (void)reterr;
-    if (at_catalog_named_counter(catalog, AT_CATALOG_OPERATION, name) == 0)
-        *at_change_record(write, 1) = (struct at_catalog_record){
-            .kind = AT_CATALOG_OPERATION, .name = name, .counter = 1, .fields = w->fields};
+    AT_TRY(change->decide(write, catalog, reterr));
+    AT_ASSERT(write->record_count > 0);
+    AT_TRY(make_operation(change, catalog, reterr));
+    /* at_change_record left room for it. */
+    write->records[write->record_count++] = (struct at_catalog_record){
+        .kind = AT_CATALOG_OPERATION,
+        .name = at_slice_cstr(change->operation->name),
+        .counter = 1,
+        .fields = at_admin_pack(write->arena, &change->operation->base),
+    };
     return AT_OK;
 }
+
+static void on_recorded(struct at_change *change)
+{
+    AT_ASSERT(change->operation != NULL);
+    at_service_reply(change->service, change->call, &change->operation->base);
+}
+
+void at_operation_submit(struct at_change *change, at_operation_answer_fn answer)
+{
+    AT_ASSERT(change->write.decide && answer);
+    change->decide = change->write.decide;
+    change->answer = answer;
+    change->write.decide = decide;
+    change->reply = on_recorded;
+    at_change_submit(change);
+}
+
+struct at_slice at_operation_ended(const struct at_named_record *record,
+                                   struct at_arena *arena,
+                                   enum at_code code,
+                                   const char *message)
+{
+    Google__Longrunning__Operation *operation = at_proto_unpack(
+        arena, &google__longrunning__operation__descriptor, at_arena_copy(arena, record->fields));
+    Google__Rpc__Status *status = AT_ARENA_NEW(arena, Google__Rpc__Status);
+
+    if (!operation || operation->done)
+        return at_slice_make(NULL, 0);
+    google__rpc__status__init(status);
+    status->code = (int32_t)code;
+    status->message = at_arena_printf(arena, "%s", message);
+    operation->done = true;
+    operation->result_case = GOOGLE__LONGRUNNING__OPERATION__RESULT_ERROR;
+    operation->error = status;
+    return at_admin_pack(arena, &operation->base);
+}
+
+/* --- looking --- */
 
 static Google__Longrunning__Operation *read_record(struct at_service *service,
                                                    const struct at_catalog *catalog,
@@ -162,6 +210,32 @@ static enum at_code list_prefix(const char *name, struct at_slice *ret_prefix, s
     return AT_OK;
 }
 
+/* "done:true", "done = false"; or nothing: both are meant. */
+static enum at_code list_filter(const char *filter, int *ret_done, struct at_error *reterr)
+{
+    static const char DONE[] = "done";
+    char text[16] = {0};
+    size_t len = 0;
+
+    *ret_done = -1;
+    for (const char *c = filter; *c; c++)
+        if (*c != ' ' && len < sizeof(text) - 1)
+            text[len++] = *c;
+    if (len == 0)
+        return AT_OK;
+    const char *value = text + sizeof(DONE);
+    if (memcmp(text, DONE, sizeof(DONE) - 1) == 0 && (value[-1] == ':' || value[-1] == '=')) {
+        if (strcmp(value, "true") == 0)
+            *ret_done = 1;
+        else if (strcmp(value, "false") == 0)
+            *ret_done = 0;
+    }
+    return *ret_done >= 0 ? AT_OK
+                          : at_fail(reterr, AT_INVALID_ARGUMENT,
+                                    "Error in field 'filter' : only done:true and done:false are "
+                                    "supported");
+}
+
 static bool is_below(struct at_slice prefix, struct at_slice name)
 {
     return at_slice_has_prefix(name, prefix) && name.len > prefix.len &&
@@ -178,8 +252,10 @@ static enum at_code list_in(struct at_service *service,
     struct at_admin_page page;
     struct at_slice prefix = {0};
     uint32_t count = at_catalog_named_count(catalog, AT_CATALOG_OPERATION);
+    int done = -1;
 
     AT_TRY(list_prefix(in->name, &prefix, reterr));
+    AT_TRY(list_filter(in->filter, &done, reterr));
     AT_TRY(at_admin_page_decode(in->page_size, in->page_token, arena, &page, reterr));
     out->operations = AT_ARENA_ARRAY(arena, Google__Longrunning__Operation *, count + 1);
     for (uint32_t i = 0; i < count; i++) {
@@ -187,13 +263,14 @@ static enum at_code list_in(struct at_service *service,
             at_catalog_named_at(catalog, AT_CATALOG_OPERATION, i);
         if (!is_below(prefix, record->name) || at_slice_cmp(record->name, page.after) <= 0)
             continue;
+        Google__Longrunning__Operation *operation = read_record(service, catalog, record, arena);
+        if (!operation || (done >= 0 && operation->done != (done == 1)))
+            continue;
         if (out->n_operations == page.size) {
             out->next_page_token = at_admin_page_token(arena, page.after);
             break;
         }
-        Google__Longrunning__Operation *operation = read_record(service, catalog, record, arena);
-        if (operation)
-            out->operations[out->n_operations++] = operation;
+        out->operations[out->n_operations++] = operation;
         page.after = record->name;
     }
     return AT_OK;

@@ -5,8 +5,8 @@
 /* WaitOperation, CancelOperation, DeleteOperation.
  *
  * A wait looks again every POLL_MS: operations are few, and what ends them comes in by replication
- * as often as not. What is under way here is a cluster being filled; it can't be called back, so
- * cancelling is the best effort that the API speaks of: none. */
+ * as often as not. What is under way here can't be called back, and a client that is told that it
+ * was would wait for it in vain: cancelling is refused. */
 
 #define POLL_MS 50
 #define WAIT_MS_MAX 60000 /* of one call; also when it says nothing */
@@ -17,6 +17,7 @@ struct wait {
     const char *name;
     uint64_t deadline_ns; /* monotonic */
     uv_timer_t timer;
+    struct at_arena arena; /* of the last look: there are many */
     Google__Longrunning__Operation *operation;
 };
 
@@ -37,12 +38,13 @@ static void fail_unknown(struct at_service *service, struct at_grpc_call *call, 
 /* The call, in whose arena the timer is, ends when the loop has let go of it. */
 static void on_closed(uv_handle_t *handle)
 {
-    struct wait *w = handle->data;
+    struct wait *w = handle->data; /* it ends with the call */
 
     if (w->operation)
         at_service_reply(w->service, w->call, &w->operation->base);
     else
         fail_unknown(w->service, w->call, w->name);
+    at_arena_deinit(&w->arena);
 }
 
 static void on_cancel(struct at_grpc_call *call, void *ctx)
@@ -58,7 +60,8 @@ static void look(uv_timer_t *timer)
 {
     struct wait *w = timer->data;
 
-    w->operation = at_operation_find(w->service, at_grpc_call_arena(w->call), w->name);
+    at_arena_reset(&w->arena);
+    w->operation = at_operation_find(w->service, &w->arena, w->name);
     bool over = at_loop_now_ns(at_grpc_call_loop(w->call)) >= w->deadline_ns;
     if (w->operation && !w->operation->done && !over)
         return;
@@ -98,6 +101,7 @@ void at_on_wait_operation(struct at_grpc_call *call, void *ctx)
         w->deadline_ns = at_loop_now_ns(at_grpc_call_loop(call)) + wait_ns(in->timeout);
         (void)uv_timer_init(at_loop_uv(at_grpc_call_loop(call)), &w->timer);
         w->timer.data = w;
+        at_arena_init(&w->arena, 4096);
         (void)uv_timer_start(&w->timer, look, POLL_MS, POLL_MS);
         at_grpc_call_on_cancel(call, on_cancel, w);
     }
@@ -111,10 +115,18 @@ void at_on_cancel_operation(struct at_grpc_call *call, void *ctx)
 
     if (!in)
         return;
-    if (at_operation_find(service, at_grpc_call_arena(call), in->name))
-        at_admin_reply_empty(service, call);
-    else
+    const Google__Longrunning__Operation *operation =
+        at_operation_find(service, at_grpc_call_arena(call), in->name);
+    if (!operation) {
         fail_unknown(service, call, in->name);
+    } else if (operation->done) {
+        at_admin_reply_empty(service, call);
+    } else {
+        struct at_error error;
+        (void)at_fail(&error, AT_FAILED_PRECONDITION,
+                      "Operation %s can't be cancelled: delete what it makes instead", in->name);
+        at_service_fail(service, call, &error);
+    }
 }
 
 static enum at_code

@@ -47,7 +47,10 @@ static enum at_code put_profile(struct profile_change *p,
                                 struct at_error *reterr);
 static void on_refused(struct at_change *change);
 static void on_created(struct at_change *change);
-static void on_updated(struct at_change *change);
+static enum at_code answer_update(const struct at_change *change,
+                                  const struct at_catalog *after,
+                                  struct at_operation_answer *ret_answer,
+                                  struct at_error *reterr);
 
 static void on_deleted(struct at_change *change)
 {
@@ -135,8 +138,11 @@ void at_on_update_app_profile(struct at_grpc_call *call, void *ctx)
 
     if (!in)
         return;
-    struct profile_change *p = profile_change_new(service, call, decide_update, on_updated);
-    submit_or_fail(p, prepare_update(p, in, &error), &error);
+    struct profile_change *p = profile_change_new(service, call, decide_update, NULL);
+    if (prepare_update(p, in, &error) == AT_OK)
+        at_operation_submit(&p->change, answer_update);
+    else
+        at_service_fail(service, call, &error);
 }
 
 void at_on_delete_app_profile(struct at_grpc_call *call, void *ctx)
@@ -274,7 +280,8 @@ static enum at_code check_warnings(struct profile_change *p,
         if (at_slice_eq(record->name, p->id) ||
             !at_namespace_holds(at_namespace_of(p->id), record->name))
             continue;
-        AT_TRY(at_profile_decode(record->fields, arena, &others[other_count], reterr));
+        if (at_profile_decode(record->fields, arena, &others[other_count], NULL) != AT_OK)
+            continue; /* damaged: no reason to refuse this one */
         others[other_count++].name = at_namespace_id(record->name);
     }
     p->warning_count = at_profile_update_warnings(at_namespace_id(p->id), old, now, others,
@@ -359,44 +366,39 @@ static void on_refused(struct at_change *change)
                         warning_details(p, at_grpc_call_arena(change->call)));
 }
 
-/* The profile after the change; answers itself and returns NULL when it is gone again. */
-static const struct at_named_record *
-changed_profile(struct at_change *change, Google__Bigtable__Admin__V2__AppProfile **ret_profile)
+static void on_created(struct at_change *change)
 {
     const struct profile_change *p = (struct profile_change *)change;
     const struct at_named_record *record =
         at_catalog_named(change->write.ret_schema->catalog, AT_CATALOG_PROFILE, p->id);
+    Google__Bigtable__Admin__V2__AppProfile *profile;
     struct at_error error;
 
+    /* In the round of the change, a later one may have deleted it again. */
     enum at_code code =
         record ? at_profile_view_render(change->service, record, at_grpc_call_arena(change->call),
-                                        ret_profile, &error)
+                                        &profile, &error)
                : no_profile(p, &error);
     if (code == AT_OK)
-        return record;
-    at_service_fail(change->service, change->call, &error);
-    return NULL;
-}
-
-static void on_created(struct at_change *change)
-{
-    Google__Bigtable__Admin__V2__AppProfile *profile;
-
-    if (changed_profile(change, &profile))
         at_service_reply(change->service, change->call, &profile->base);
+    else
+        at_service_fail(change->service, change->call, &error);
 }
 
-static void on_updated(struct at_change *change)
+static enum at_code answer_update(const struct at_change *change,
+                                  const struct at_catalog *after,
+                                  struct at_operation_answer *ret_answer,
+                                  struct at_error *reterr)
 {
     static const Google__Bigtable__Admin__V2__UpdateAppProfileMetadata METADATA =
         GOOGLE__BIGTABLE__ADMIN__V2__UPDATE_APP_PROFILE_METADATA__INIT;
+    const struct profile_change *p = (const struct profile_change *)change;
+    const struct at_named_record *record = at_catalog_named(after, AT_CATALOG_PROFILE, p->id);
     Google__Bigtable__Admin__V2__AppProfile *profile;
-    const struct at_named_record *record = changed_profile(change, &profile);
 
-    if (record)
-        at_operation_reply(change->service, change->call,
-                           &(struct at_operation_answer){.resource = profile->name,
-                                                         .number = record->stamp.hlc,
-                                                         .response = &profile->base,
-                                                         .metadata = &METADATA.base});
+    if (!record)
+        return no_profile(p, reterr);
+    AT_TRY(at_profile_view_render(change->service, record, change->write.arena, &profile, reterr));
+    *ret_answer = (struct at_operation_answer){profile->name, &profile->base, &METADATA.base};
+    return AT_OK;
 }

@@ -4,8 +4,6 @@
 /* UndeleteTable: the newest deleted generation of a name is the table again, under the next counter
  * of its record, with the data and families that it had. */
 
-#define VIEW(name) GOOGLE__BIGTABLE__ADMIN__V2__TABLE__VIEW__##name
-
 struct undelete {
     struct at_change change; /* first */
     struct at_slice id;
@@ -14,18 +12,28 @@ struct undelete {
 
 static enum at_code
 decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct at_error *reterr);
-static void on_undeleted(struct at_change *change);
+static enum at_code answer(const struct at_change *change,
+                           const struct at_catalog *after,
+                           struct at_operation_answer *ret_answer,
+                           struct at_error *reterr);
 
+/* By the hybrid clock, which is ahead of what any member has removed: its own wall clock may be
+ * slow, and say that there is time when the data is gone. */
 static int64_t now_micros(const struct at_service *service)
 {
-    return (int64_t)(at_clock_wall_ns(&service->clock) / 1000);
+    struct at_replica_view view;
+
+    at_replica_view_init(&view);
+    at_store_view(service->store, &view);
+    uint64_t wall_ns = at_clock_wall_ns(&service->clock);
+    uint64_t now_ns = view.hlc > wall_ns ? view.hlc : wall_ns;
+    at_replica_view_deinit(&view);
+    return (int64_t)(now_ns / 1000);
 }
 
-static bool is_over(const struct at_service *service, const struct at_table_previous *p)
+static bool is_over(int64_t now, const struct at_table_previous *p)
 {
-    int64_t keep_micros = (int64_t)service->undelete_retention_s * 1000000;
-
-    return now_micros(service) - p->deleted_micros > keep_micros;
+    return now > p->until_micros;
 }
 
 enum at_code at_table_deleted_fields(const struct at_service *service,
@@ -35,16 +43,18 @@ enum at_code at_table_deleted_fields(const struct at_service *service,
                                      struct at_error *reterr)
 {
     struct at_table_fields fields = table->fields;
+    int64_t now = now_micros(service);
     uint32_t count = 0;
 
     *ret_fields = at_slice_make(NULL, 0);
     if (service->undelete_retention_s == 0)
         return AT_OK;
     fields.data_generation = table->generation;
-    fields.previous[count++] = (struct at_table_previous){table->generation, now_micros(service)};
+    fields.previous[count++] = (struct at_table_previous){
+        table->generation, now + (int64_t)service->undelete_retention_s * 1000000};
     for (uint32_t i = 0; i < table->fields.previous_count && count < AT_TABLE_PREVIOUS_MAX; i++)
         if (table->fields.previous[i].generation != table->generation &&
-            !is_over(service, &table->fields.previous[i]))
+            !is_over(now, &table->fields.previous[i]))
             fields.previous[count++] = table->fields.previous[i];
     fields.previous_count = count;
     return at_table_fields_make(&fields, arena, ret_fields, reterr);
@@ -79,12 +89,11 @@ void at_on_undelete_table(struct at_grpc_call *call, void *ctx)
         return;
     struct undelete *u = AT_ARENA_NEW(at_grpc_call_arena(call), struct undelete);
     u->start_ns = at_clock_wall_ns(&service->clock);
-    u->change = (struct at_change){
-        .service = service, .call = call, .write.decide = decide, .reply = on_undeleted};
+    u->change = (struct at_change){.service = service, .call = call, .write.decide = decide};
     if (at_service_table_id(service, at_slice_cstr(in->name), &u->id, &error) != AT_OK)
         at_service_fail(service, call, &error);
     else
-        at_change_submit(&u->change);
+        at_operation_submit(&u->change, answer);
 }
 
 static enum at_code
@@ -98,7 +107,7 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
     if (at_catalog_table(catalog, u->id))
         return at_fail(reterr, AT_ALREADY_EXISTS, "table \"%s\" already exists",
                        at_admin_table_name(service, write->arena, u->id));
-    if (!deleted || is_over(service, &deleted->previous[0]))
+    if (!deleted || is_over(now_micros(service), &deleted->previous[0]))
         return at_admin_no_table(service, u->id, reterr);
     if (at_catalog_table_count(catalog) >= AT_TABLES_ALL_MAX)
         return at_fail(reterr, AT_RESOURCE_EXHAUSTED, "There are too many tables");
@@ -117,36 +126,21 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
     return AT_OK;
 }
 
-static void on_undeleted(struct at_change *change)
+static enum at_code answer(const struct at_change *change,
+                           const struct at_catalog *after,
+                           struct at_operation_answer *ret_answer,
+                           struct at_error *reterr)
 {
-    const struct undelete *u = (struct undelete *)change;
-    struct at_service *service = change->service;
-    struct at_arena *arena = at_grpc_call_arena(change->call);
-    const struct at_table *table = at_catalog_table(change->write.ret_schema->catalog, u->id);
-    Google__Bigtable__Admin__V2__UndeleteTableMetadata metadata =
-        GOOGLE__BIGTABLE__ADMIN__V2__UNDELETE_TABLE_METADATA__INIT;
-    Google__Bigtable__Admin__V2__Table *out = NULL;
-    struct at_table_view view;
-    struct at_error error;
+    const struct undelete *u = (const struct undelete *)change;
+    struct at_arena *arena = change->write.arena;
+    Google__Bigtable__Admin__V2__UndeleteTableMetadata *metadata =
+        AT_ARENA_NEW(arena, Google__Bigtable__Admin__V2__UndeleteTableMetadata);
 
-    enum at_code code = table ? at_table_view_init(&view, service, arena, VIEW(SCHEMA_VIEW),
-                                                   VIEW(SCHEMA_VIEW), &error)
-                              : at_admin_no_table(service, u->id, &error);
-    if (code == AT_OK) {
-        AT_ASSERT(table != NULL);
-        code = at_table_view_render(&view, table, &out, &error);
-    }
-    if (code != AT_OK) {
-        at_service_fail(service, change->call, &error);
-        return;
-    }
-    AT_ASSERT(out != NULL);
-    metadata.name = out->name;
-    metadata.start_time = at_admin_time(arena, u->start_ns);
-    metadata.end_time = at_admin_time(arena, at_clock_wall_ns(&service->clock));
-    at_operation_reply(service, change->call,
-                       &(struct at_operation_answer){.resource = out->name,
-                                                     .number = table->stamp.hlc,
-                                                     .response = &out->base,
-                                                     .metadata = &metadata.base});
+    AT_TRY(at_table_view_answer(change, after, u->id, ret_answer, reterr));
+    google__bigtable__admin__v2__undelete_table_metadata__init(metadata);
+    metadata->name = at_admin_table_name(change->service, arena, u->id);
+    metadata->start_time = at_admin_time(arena, u->start_ns);
+    metadata->end_time = at_admin_time(arena, at_clock_wall_ns(&change->service->clock));
+    ret_answer->metadata = &metadata->base;
+    return AT_OK;
 }

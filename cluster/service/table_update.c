@@ -1,11 +1,7 @@
 #include "cluster/service/admin.h"
 
-#include "base/assert.h"
-
 /* UpdateTable: the fields that can change after creation. The operation is done when it is
  * answered. */
-
-#define VIEW(name) GOOGLE__BIGTABLE__ADMIN__V2__TABLE__VIEW__##name
 
 struct update_table {
     struct at_change change; /* first */
@@ -22,7 +18,10 @@ static enum at_code prepare(struct update_table *update,
                             struct at_error *reterr);
 static enum at_code
 decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct at_error *reterr);
-static void on_updated(struct at_change *change);
+static enum at_code answer(const struct at_change *change,
+                           const struct at_catalog *after,
+                           struct at_operation_answer *ret_answer,
+                           struct at_error *reterr);
 
 void at_on_update_table(struct at_grpc_call *call, void *ctx)
 {
@@ -34,13 +33,12 @@ void at_on_update_table(struct at_grpc_call *call, void *ctx)
     if (!in)
         return;
     struct update_table *update = AT_ARENA_NEW(at_grpc_call_arena(call), struct update_table);
-    update->change = (struct at_change){
-        .service = service, .call = call, .write.decide = decide, .reply = on_updated};
+    update->change = (struct at_change){.service = service, .call = call, .write.decide = decide};
     update->start_ns = at_clock_wall_ns(&service->clock);
     if (prepare(update, in, &error) != AT_OK)
         at_service_fail(service, call, &error);
     else
-        at_change_submit(&update->change);
+        at_operation_submit(&update->change, answer);
 }
 
 static enum at_code
@@ -112,36 +110,21 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
     return AT_OK;
 }
 
-static void on_updated(struct at_change *change)
+static enum at_code answer(const struct at_change *change,
+                           const struct at_catalog *after,
+                           struct at_operation_answer *ret_answer,
+                           struct at_error *reterr)
 {
-    struct update_table *update = (struct update_table *)change;
-    struct at_service *service = change->service;
-    struct at_arena *arena = at_grpc_call_arena(change->call);
-    const struct at_table *table = at_catalog_table(change->write.ret_schema->catalog, update->id);
-    Google__Bigtable__Admin__V2__Table *out = NULL;
-    struct at_table_view view;
-    struct at_error error;
+    const struct update_table *update = (const struct update_table *)change;
+    struct at_arena *arena = change->write.arena;
+    Google__Bigtable__Admin__V2__UpdateTableMetadata *metadata =
+        AT_ARENA_NEW(arena, Google__Bigtable__Admin__V2__UpdateTableMetadata);
 
-    enum at_code code = table ? at_table_view_init(&view, service, arena, VIEW(SCHEMA_VIEW),
-                                                   VIEW(SCHEMA_VIEW), &error)
-                              : at_admin_no_table(service, update->id, &error);
-    if (code == AT_OK) {
-        AT_ASSERT(table != NULL);
-        code = at_table_view_render(&view, table, &out, &error);
-    }
-    if (code != AT_OK) {
-        at_service_fail(service, change->call, &error);
-        return;
-    }
-    AT_ASSERT(out != NULL);
-    Google__Bigtable__Admin__V2__UpdateTableMetadata metadata =
-        GOOGLE__BIGTABLE__ADMIN__V2__UPDATE_TABLE_METADATA__INIT;
-    metadata.name = out->name;
-    metadata.start_time = at_admin_time(arena, update->start_ns);
-    metadata.end_time = at_admin_time(arena, at_clock_wall_ns(&service->clock));
-    at_operation_reply(service, change->call,
-                       &(struct at_operation_answer){.resource = out->name,
-                                                     .number = table->stamp.hlc,
-                                                     .response = &out->base,
-                                                     .metadata = &metadata.base});
+    AT_TRY(at_table_view_answer(change, after, update->id, ret_answer, reterr));
+    google__bigtable__admin__v2__update_table_metadata__init(metadata);
+    metadata->name = at_admin_table_name(change->service, arena, update->id);
+    metadata->start_time = at_admin_time(arena, update->start_ns);
+    metadata->end_time = at_admin_time(arena, at_clock_wall_ns(&change->service->clock));
+    ret_answer->metadata = &metadata->base;
+    return AT_OK;
 }

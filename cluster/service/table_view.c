@@ -73,6 +73,25 @@ enum at_code at_table_view_render(const struct at_table_view *v,
     return AT_OK;
 }
 
+enum at_code at_table_view_answer(const struct at_change *change,
+                                  const struct at_catalog *after,
+                                  struct at_slice table_id,
+                                  struct at_operation_answer *ret_answer,
+                                  struct at_error *reterr)
+{
+    const struct at_table *table = at_catalog_table(after, table_id);
+    Google__Bigtable__Admin__V2__Table *out = NULL;
+    const struct at_table_view view = {
+        .service = change->service, .arena = change->write.arena, .view = VIEW(SCHEMA_VIEW)};
+
+    if (!table)
+        return at_admin_no_table(change->service, table_id, reterr);
+    AT_TRY(at_table_view_render(&view, table, &out, reterr));
+    ret_answer->resource = out->name;
+    ret_answer->response = &out->base;
+    return AT_OK;
+}
+
 void at_table_view_reply(struct at_change *change, struct at_slice table_id)
 {
     struct at_arena *arena = at_grpc_call_arena(change->call);

@@ -31,6 +31,7 @@ static enum at_code apply_operation(struct writer *w,
                                     struct at_member_id origin,
                                     struct at_operation *op,
                                     bool *ret_discarded);
+static enum at_code apply_catalog(struct writer *w, struct at_operation *op, bool *ret_discarded);
 static enum at_code apply_row(struct writer *w,
                               const struct at_operation *op,
                               struct at_stamp stamp,
@@ -245,7 +246,7 @@ static enum at_code apply_operation(struct writer *w,
             return AT_INVALID_ARGUMENT;
         return apply_row(w, op, stamp, ret_discarded);
     case AT_OPERATION_CATALOG:
-        return writer_apply_catalog(w, op->records, op->record_count, NULL);
+        return apply_catalog(w, op, ret_discarded);
     case AT_OPERATION_MEMBER:
     case AT_OPERATION_LEAVE:
     case AT_OPERATION_REMOVE:
@@ -260,6 +261,23 @@ static enum at_code apply_operation(struct writer *w,
     if (table_id != 0)
         writer_note_drop(w, table_id, (struct at_dropped_range){op->row, stamp});
     return AT_OK;
+}
+
+/* A record that can't be read is left out, by every member alike, and what follows it goes on: it
+ * must not stop the log of its origin for ever. *ret_discarded: there was one. */
+static enum at_code apply_catalog(struct writer *w, struct at_operation *op, bool *ret_discarded)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < op->record_count; i++)
+        if (at_catalog_record_readable(&op->records[i]))
+            op->records[kept++] = op->records[i];
+    *ret_discarded = kept < op->record_count;
+    if (*ret_discarded)
+        at_log(AT_LOG_ERROR, "a peer sends catalog records that can't be read, leaving them out",
+               AT_KV_U64("count", op->record_count - kept));
+    op->record_count = kept;
+    return kept > 0 ? writer_apply_catalog(w, op->records, kept, NULL) : AT_OK;
 }
 
 /* *ret_discarded: some of it was of a dead generation. */

@@ -25,8 +25,7 @@ struct at_store_config {
     uint64_t log_bytes_max; /* cap of the mutation log; past it the oldest foreign entries go */
     bool sync_commits;      /* durability: sync */
     uint32_t gc_delay_s;    /* garbage stays no longer; 0: until at_store_collect */
-    uint32_t undelete_retention_s; /* data of deleted tables stays so long */
-    bool gc_strict;                /* reads leave out what rules condemn, at once */
+    bool gc_strict;         /* reads leave out what rules condemn, at once */
     struct at_clock clock;
     struct at_replica_config replica;
     /* The catalog of an instance at its birth (app profiles of the instance file), applied once,

@@ -109,6 +109,10 @@ check_readable(struct writer *w, const struct at_operation *op, struct at_error 
     enum at_code code = at_operation_encode(op, &w->meta_value);
     if (code == AT_OK)
         code = at_operation_decode(at_buf_slice(&w->meta_value), &w->arena, &again);
+    for (uint32_t i = 0; code == AT_OK && i < op->record_count; i++)
+        if (!at_catalog_record_readable(&op->records[i]))
+            return at_fail(reterr, AT_INVALID_ARGUMENT, "Change refused: record %u is malformed",
+                           i);
     if (code == AT_OK)
         return AT_OK;
     return at_fail(

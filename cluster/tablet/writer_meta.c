@@ -309,8 +309,6 @@ bool writer_keeps(const struct writer *w, struct at_slice table, uint64_t genera
 
 void writer_remove_deleted(struct writer *w, uint64_t horizon)
 {
-    uint64_t keep_ns = w->store->config.undelete_retention_s * AT_S_NS + UNDELETE_MARGIN_NS;
-
     for (uint32_t i = 0; i < w->ids.count; i++) {
         const struct at_local_id *item = &w->ids.items[i];
         const struct at_table_previous *p =
@@ -319,7 +317,7 @@ void writer_remove_deleted(struct writer *w, uint64_t horizon)
                 : NULL;
         const struct at_table *table = p ? at_catalog_table(w->schema->catalog, item->name) : NULL;
         if (!p || (table && table->generation == item->generation) || is_removed(w, item->id) ||
-            horizon <= (uint64_t)p->deleted_micros * 1000 + keep_ns)
+            horizon <= (uint64_t)p->until_micros * 1000 + UNDELETE_MARGIN_NS)
             continue;
         remove_data(w, item->id, 0);
         meta_schema(w, NULL);

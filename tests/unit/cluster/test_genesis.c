@@ -186,7 +186,7 @@ static enum at_code born_of(const char *request,
     const struct at_instance_config instance = {
         .project = "p",
         .instance = "i",
-        .created_operation = "operations/projects/p/instances/i/operations/7",
+        .created_operation = "operations/projects/p/instances/i/operations/1700000000000000007",
         .created_request = request,
         .clusters = clusters,
         .cluster_count = 2,
@@ -220,6 +220,13 @@ static void the_request_that_made_the_instance_counts(void **state)
     assert_true(operation->done);
     assert_string_equal(operation->response->type_url,
                         "type.googleapis.com/google.bigtable.admin.v2.Instance");
+    const Google__Bigtable__Admin__V2__CreateInstanceMetadata *metadata = at_proto_unpack(
+        &arena, &google__bigtable__admin__v2__create_instance_metadata__descriptor,
+        at_slice_make(operation->metadata->value.data, operation->metadata->value.len));
+    assert_int_equal(metadata->original_request->n_clusters, 1);
+    assert_int_equal(metadata->request_time->seconds, 1700000000);
+    assert_int_equal(metadata->request_time->nanos, 7);
+    assert_int_equal(metadata->finish_time->seconds, 1700000000);
     assert_int_equal(born_of("?", &arena, &r, &count), AT_INVALID_ARGUMENT);
     at_arena_deinit(&arena);
 }

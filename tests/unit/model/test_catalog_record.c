@@ -104,7 +104,7 @@ static void table_fields_come_back(void **state)
     assert_int_equal(got.split_count, 3);
     assert_int_equal(got.data_generation, 3);
     assert_int_equal(got.previous_count, 2);
-    assert_int_equal(got.previous[1].deleted_micros, 7);
+    assert_int_equal(got.previous[1].until_micros, 7);
     for (size_t i = 0; i < 3; i++)
         assert_true(at_slice_eq(got.splits[i], splits[i]));
     for (size_t len = 0; len < b.len; len++)

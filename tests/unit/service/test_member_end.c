@@ -7,6 +7,7 @@
 
 static enum at_code outcome;
 static uint32_t asked;
+static bool survives; /* the last removal: also without a majority */
 
 static void fake_leave(void *ctx, struct at_leave *leave)
 {
@@ -22,6 +23,7 @@ static void fake_remove(void *ctx, struct at_remove *remove)
 {
     (void)ctx;
     asked += remove->member_count;
+    survives = remove->minority_survives;
     remove->code = outcome;
     remove->lost_count_min = 7;
     if (outcome != AT_OK)
@@ -121,6 +123,47 @@ static void what_can_not_be_removed_is_told(void **state)
     closed(s);
 }
 
+/* c3 is CREATING, c2 is not. */
+static void add_c3(struct afx *s)
+{
+    run(s, "AddCluster",
+        "1:c3 2{4=2} 3{1:c3 2:z3 3=33 4:127.0.0.1 5=7001 6=7002} 4{1:" AFX_INSTANCE " 2:c3}", AT_OK,
+        NULL);
+}
+
+static void one_that_is_being_created_is_removed_with_its_operation(void **state)
+{
+    struct afx *s = opened(AT_OK);
+
+    (void)state;
+    add_c3(s);
+    run(s, "Remove", "1:c2 1:c3 3=1", AT_ABORTED, "c2 is not CREATING");
+    assert_int_equal(asked, 0);
+    run(s, "CreateAppProfile", "1:" AFX_INSTANCE " 2:one 3{6{1:c3}}", AT_OK, NULL);
+    run(s, "Remove", "1:c3 3=1", AT_FAILED_PRECONDITION, "app profile 'one'");
+    run(s, "DeleteAppProfile", "1:" AFX_INSTANCE "/appProfiles/one 2=1", AT_OK, NULL);
+    assert_int_equal(asked, 0);
+    survives = false;
+    run(s, "Remove", "1:c3 3=1", AT_OK, "lost_count_min:7");
+    assert_int_equal(asked, 1);
+    assert_true(survives);
+    run(s, "GetCluster", "1:" AFX_INSTANCE "/clusters/c3", AT_NOT_FOUND, "c3");
+    struct at_schema *schema = at_store_schema(s->fx.store);
+    const struct at_named_record *record =
+        at_catalog_named_at(schema->catalog, AT_CATALOG_OPERATION, 0);
+    const char *name = at_arena_printf(&s->arena, "1:%.*s", AT_SLICE_ARG(record->name));
+    at_schema_unref(&schema);
+    struct afx_call c;
+    afx_call_init(&c, s);
+    (void)afx_start(&c, "GetOperation", name, 0);
+    afx_finish(&c);
+    assert_non_null(
+        strstr(at_buf_cstr(&c.text), "done:true error{code:10 message:The cluster was"));
+    afx_call_deinit(&c);
+    run(s, "Remove", "1:c3 3=1", AT_NOT_FOUND, "c3");
+    closed(s);
+}
+
 static void without_membership_nothing_leaves(void **state)
 {
     struct afx *s = opened(AT_OK);
@@ -151,6 +194,7 @@ int main(void)
         cmocka_unit_test(one_that_a_profile_names_stays),
         cmocka_unit_test(the_last_one_stays),
         cmocka_unit_test(what_can_not_be_removed_is_told),
+        cmocka_unit_test(one_that_is_being_created_is_removed_with_its_operation),
         cmocka_unit_test(without_membership_nothing_leaves),
         cmocka_unit_test(a_release_is_bounded),
     };

@@ -4,6 +4,7 @@
 #include "wire/proto_alloc.h"
 
 #define T AFX_INSTANCE "/tables/t"
+#define ADD "1:c3 2{4=2} 3{1:c3 2:z3 3=33 4:127.0.0.1 5=7001 6=7002} 4{1:" AFX_INSTANCE " 2:c3}"
 
 struct fixture {
     struct afx s;
@@ -103,6 +104,73 @@ static void they_are_listed_by_project_instance_and_resource(void **state)
     assert_int_equal(f->call.code, AT_INVALID_ARGUMENT);
 }
 
+static void lists_are_filtered_by_done_alone(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const BAD[] = {"done", "done:maybe", "name:x", "done:true AND done:false",
+                                      "not done:true"};
+
+    (void)call(f, "CreateTable", "1:" AFX_INSTANCE " 2:t 3{}");
+    (void)protect(f, "1");
+    (void)call(f, "AddCluster", ADD);
+    assert_int_equal(f->call.code, AT_OK);
+    assert_int_equal(listed(f, "4:operations/projects/p"), 2);
+    assert_int_equal(listed(f, "4:operations/projects/p 1:done:true"), 1);
+    assert_int_equal(listed(f, "4:operations/projects/p 1:'done = false'"), 1);
+    assert_int_equal(listed(f, "4:operations/projects/p 1:' '"), 2);
+    for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
+        (void)call(f, "ListOperations",
+                   at_arena_printf(&f->s.arena, "4:operations/projects/p 1:'%s'", BAD[i]));
+        assert_int_equal(f->call.code, AT_INVALID_ARGUMENT);
+    }
+}
+
+static void one_that_is_under_way_is_not_cancelled(void **state)
+{
+    struct fixture *f = *state;
+
+    const struct at_buf *bytes = call(f, "AddCluster", ADD);
+    const Atoll__V1__AddClusterResponse *out =
+        at_proto_unpack(&f->s.arena, &atoll__v1__add_cluster_response__descriptor,
+                        at_arena_copy(&f->s.arena, at_buf_slice(bytes)));
+    const Google__Longrunning__Operation *operation =
+        at_proto_unpack(&f->s.arena, &google__longrunning__operation__descriptor,
+                        at_slice_make(out->operation.data, out->operation.len));
+    const char *by_name = at_arena_printf(&f->s.arena, "1:%s", operation->name);
+    (void)call(f, "CancelOperation", by_name);
+    assert_int_equal(f->call.code, AT_FAILED_PRECONDITION);
+    assert_non_null(strstr(f->call.message, "can't be cancelled"));
+    (void)call(f, "DeleteOperation", by_name);
+    assert_int_equal(f->call.code, AT_FAILED_PRECONDITION);
+    (void)call(f, "WaitOperation", at_arena_printf(&f->s.arena, "%s 2{2=200000000}", by_name));
+    assert_int_equal(f->call.code, AT_OK); /* and it is not done, after that time */
+    assert_null(strstr(at_buf_cstr(&f->call.text), "done:true"));
+}
+
+/* The change and its operation are one entry of the log: whoever has one has the other. */
+static void a_change_and_its_operation_are_one(void **state)
+{
+    struct fixture *f = *state;
+    struct at_replica_view before, after;
+
+    (void)call(f, "CreateTable", "1:" AFX_INSTANCE " 2:t 3{}");
+    at_replica_view_init(&before);
+    at_replica_view_init(&after);
+    at_store_view(f->s.fx.store, &before);
+    const char *name = protect(f, "1");
+    at_store_view(f->s.fx.store, &after);
+    assert_int_equal(after.seq, before.seq + 1);
+    struct at_schema *schema = at_store_schema(f->s.fx.store);
+    const struct at_catalog_record *of_table =
+        at_catalog_record_of(schema->catalog, AT_CATALOG_TABLE, AT_LIT("t"));
+    const struct at_catalog_record *of_operation =
+        at_catalog_record_of(schema->catalog, AT_CATALOG_OPERATION, at_slice_cstr(name));
+    assert_int_equal(of_table->stamp.hlc + 1, of_operation->stamp.hlc);
+    at_schema_unref(&schema);
+    at_replica_view_deinit(&before);
+    at_replica_view_deinit(&after);
+}
+
 static void one_that_is_done_is_waited_for_cancelled_and_deleted(void **state)
 {
     struct fixture *f = *state;
@@ -130,6 +198,9 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(they_are_listed_by_project_instance_and_resource, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(lists_are_filtered_by_done_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_that_is_under_way_is_not_cancelled, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_change_and_its_operation_are_one, setup, teardown),
         cmocka_unit_test_setup_teardown(one_that_is_done_is_waited_for_cancelled_and_deleted, setup,
                                         teardown),
     };

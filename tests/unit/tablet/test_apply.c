@@ -332,6 +332,93 @@ static void what_is_not_for_us_is_dropped_whole(void **state)
     at_free(reply);
 }
 
+static void add_operation(struct at_record_builder *b,
+                          struct fx *from,
+                          uint64_t seq,
+                          const struct at_operation *op)
+{
+    struct at_buf bytes;
+
+    at_buf_init(&bytes, AT_MIB);
+    assert_int_equal(at_operation_encode(op, &bytes), AT_OK);
+    struct at_entry entry = {seq, fx_wall_ns(from) + seq, 4, at_buf_slice(&bytes)};
+    assert_int_equal(at_record_add(b, &entry), AT_OK);
+    at_buf_deinit(&bytes);
+}
+
+/* One change of a table that can't be read, a family that can't, and a profile. */
+static void add_unreadable(struct at_record_builder *b, struct fx *from, uint64_t seq)
+{
+    const struct at_stamp stamp = {fx_wall_ns(from) + seq, {1}};
+    struct at_catalog_record records[] = {
+        {.kind = AT_CATALOG_TABLE, .name = AT_LIT("u"), .counter = 1, .fields = AT_LIT("\xff")},
+        {.kind = AT_CATALOG_FAMILY,
+         .name = AT_LIT("bad"),
+         .table = AT_LIT("t"),
+         .table_generation = 1,
+         .counter = 1,
+         .fields = AT_LIT("\x0a\x7f")},
+        {.kind = AT_CATALOG_PROFILE,
+         .name = AT_LIT("p"),
+         .counter = 1,
+         .fields = AT_LIT("\x0a\x7f")},
+    };
+    const struct at_operation op = {
+        .kind = AT_OPERATION_CATALOG, .records = records, .record_count = 3};
+
+    for (size_t i = 0; i < 3; i++)
+        records[i].stamp = stamp;
+    add_operation(b, from, seq, &op);
+}
+
+static void records_that_can_not_be_read_are_left_out_and_the_log_goes_on(void **state)
+{
+    struct world *w = *state;
+    struct fx *const others[] = {&w->b, &w->c};
+    struct at_mutation set = fx_set_of("f", "q", 1000, "v");
+    struct at_record_builder b;
+
+    fx_make_table(&w->a);
+    set.family_generation = 1;
+    const struct at_operation row = {.kind = AT_OPERATION_ROW,
+                                     .table = AT_LIT("t"),
+                                     .table_generation = 1,
+                                     .row = AT_LIT("after"),
+                                     .mutations = &set,
+                                     .mutation_count = 1};
+    at_record_builder_init(&b, AT_MIB);
+    at_record_begin(&b, 4);
+    add_unreadable(&b, &w->a, 4);
+    add_operation(&b, &w->a, 5, &row);
+    struct at_slice record = at_record_finish(&b);
+    for (size_t i = 0; i < 2; i++) {
+        struct at_vector nothing = {0};
+        struct fx_reply *reply = at_alloc(sizeof(*reply));
+        fx_pull(others[i], &w->a, 1 << 20);
+        fx_reply_make(reply, &w->a, &nothing, 1 << 20);
+        struct at_reply *r = &reply->apply.apply.message.u.reply;
+        r->runs[0] = (struct at_run){.origin = {1}, .epoch = 1, .record = record};
+        r->run_count = 1;
+        fx_reply_give(reply, others[i]);
+        assert_int_equal(reply->apply.apply.applied_count, 2);
+        assert_int_equal(reply->apply.apply.discarded_count, 1);
+        fx_reply_free(reply);
+        at_free(reply);
+        fx_expect_rows(others[i], "t", "after: f:q@1000=v|");
+        struct at_schema *schema = at_store_schema(others[i]->store);
+        assert_null(at_catalog_table(schema->catalog, AT_LIT("u")));
+        assert_int_equal(at_catalog_table_counter(schema->catalog, AT_LIT("u")), 0);
+        assert_int_equal(at_catalog_table(schema->catalog, AT_LIT("t"))->family_count, 2);
+        assert_non_null(at_catalog_named(schema->catalog, AT_CATALOG_PROFILE, AT_LIT("p")));
+        at_schema_unref(&schema);
+    }
+    assert_true(same(&w->b, &w->c));
+    at_store_close(&w->b.store);
+    fx_reopen(&w->b);
+    fx_expect_rows(&w->b, "t", "after: f:q@1000=v|");
+    at_record_builder_deinit(&b);
+}
+
 static void a_malformed_entry_ends_its_run_and_not_the_process(void **state)
 {
     struct world *w = *state;
@@ -536,6 +623,7 @@ int main(void)
         APPLY_TEST(writes_to_a_dead_generation_are_discarded_and_move_the_position),
         APPLY_TEST(the_same_table_made_on_two_sides_is_one),
         APPLY_TEST(what_is_not_for_us_is_dropped_whole),
+        APPLY_TEST(records_that_can_not_be_read_are_left_out_and_the_log_goes_on),
         APPLY_TEST(a_malformed_entry_ends_its_run_and_not_the_process),
         APPLY_TEST(what_all_have_durably_leaves_the_log),
         APPLY_TEST(any_history_ends_in_equal_copies),
