@@ -99,20 +99,27 @@ static const char *give(struct at_peering *p, struct at_peer_request *request, s
     return why;
 }
 
+/* Only a removal that is complete, and by a majority, is told as one, as it is obeyed: of two sides
+ * that remove each other neither does, nor the many whom a few have fenced. */
 static const char *why_not(struct at_peering *p, uint64_t instance_id, struct at_member_id from)
 {
+    bool forks = p->view.other_id != 0;
+
     if (!at_replica_view_is_instance(&p->view, instance_id))
         return "this is a member of another instance";
     for (uint32_t i = 0; i < p->view.member_count; i++) {
         const struct at_member_view *member = &p->view.members[i];
         if (!at_member_eq(member->id, from))
             continue;
-        if (member->fenced || !member->active)
-            return AT_REFUSED_REMOVED;
+        if (member->active && member->fenced)
+            return "your removal from this instance has begun";
+        if (!member->active)
+            break;
         return at_neighbor_find(p, from) == NULL ? "there is no room for you here" : NULL;
     }
-    return at_replica_view_is_gone(&p->view, from) ? AT_REFUSED_REMOVED
-                                                   : "you are not a member of this instance";
+    if (!at_replica_view_is_gone(&p->view, from))
+        return "you are not a member of this instance";
+    return forks ? "this is a member of another instance" : AT_REFUSED_REMOVED;
 }
 
 static bool is_cut(struct at_peering *p, const struct at_message *m)

@@ -30,7 +30,7 @@
 /* Members, those that are about to go, and those that only an answer named. */
 #define AT_NEIGHBORS_MAX 16
 
-/* Why one that is fenced or removed is refused. It is the word that counts, see inbox.c. */
+/* Why one that is removed is refused. It is the word that counts, see inbox.c. */
 #define AT_REFUSED_REMOVED "you are removed from this instance"
 
 struct at_neighbor;
