@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "atoll/v1/control.pb-c.h"
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/log.h"
@@ -152,6 +153,31 @@ static enum at_code open_store(struct process *p, struct at_error *reterr)
     return at_store_open(&config, &p->glue.store, reterr);
 }
 
+/* What clusters that join are told. */
+static Atoll__V1__InstanceSettings *settings_of(const struct at_instance_config *instance,
+                                                struct at_arena *arena)
+{
+    Atoll__V1__InstanceSettings *out = AT_ARENA_NEW(arena, Atoll__V1__InstanceSettings);
+    atoll__v1__instance_settings__init(out);
+    out->project = at_arena_printf(arena, "%s", instance->project);
+    out->instance = at_arena_printf(arena, "%s", instance->instance);
+    out->display_name =
+        at_arena_printf(arena, "%s", instance->display_name ? instance->display_name : "");
+    out->sync = instance->sync;
+    out->accept_any_instance = instance->accept_any_instance;
+    out->block_cache_mib = instance->block_cache_mib;
+    out->memtable_mib = instance->memtable_mib;
+    out->log_cap_mib = instance->log_cap_mib;
+    out->copy_mib_per_s = instance->copy_mib_per_s;
+    out->max_skew_ms = instance->max_skew_ms;
+    out->gc_max_delay_s = instance->gc_max_delay_s;
+    out->gc_strict = instance->gc_strict;
+    out->undelete_retention_s = instance->undelete_retention_s;
+    out->heartbeat_ms = instance->heartbeat_ms;
+    out->return_lag_ms_max = instance->return_lag_ms_max;
+    return out;
+}
+
 static enum at_code open_service(struct process *p, struct at_error *reterr)
 {
     const struct at_instance_config *instance = p->options->instance;
@@ -167,6 +193,7 @@ static enum at_code open_service(struct process *p, struct at_error *reterr)
     s->undelete_retention_s = instance->undelete_retention_s;
     s->instance = instance->instance;
     s->display_name = instance->display_name;
+    s->settings = settings_of(instance, &p->arena);
     s->accept_any_instance = instance->accept_any_instance;
     s->cluster_id = p->self->id;
     s->zone = p->self->zone;

@@ -3,10 +3,12 @@
  *   create: launcher gives number and ports -> a live cluster registers it, with the operation that
  *           is answered -> launcher starts it -> it fills itself, and ends the operation
  *   delete: the cluster hands all that it has to the others and leaves -> launcher removes process
- *           and files -> every loop knows -> answered
+ *           and files -> every loop knows -> answered; one that is CREATING still can't leave, or
+ *           does not run at all: the others remove it
  *
- * Without a launcher no cluster is created, and a deleted one leaves its files where they are. A
- * registration whose process does not start is taken back. */
+ * Without a launcher a cluster is registered, and CREATING until `atoll cluster --join` runs where
+ * it is to be; a deleted one leaves its files where they are. A registration whose process does not
+ * start is taken back. */
 #include <string.h>
 
 #include "atoll/v1/control.pb-c.h"
@@ -38,7 +40,7 @@ struct act {
     uv_timer_t again;          /* asks to leave once more */
     bool has_timer;
     uint64_t leave_until_ns;
-    struct at_error error; /* of a creation that is taken back */
+    struct at_error error; /* of a creation that is taken back; why a cluster does not leave */
     /* creation */
     Google__Bigtable__Admin__V2__CreateClusterRequest *request;
     struct at_slice request_bytes;
@@ -58,6 +60,9 @@ static void
 on_dropped_unborn(void *ctx, enum at_code code, const struct at_error *error, const json_t *answer);
 static void ask_leave(struct act *a);
 static void on_left(struct at_inquiry *inquiry, const struct at_grpc_result *result);
+static bool ask_removal(struct act *a);
+static void on_removed(struct at_inquiry *inquiry, const struct at_grpc_result *result);
+static void drop(struct act *a);
 static void
 on_dropped(void *ctx, enum at_code code, const struct at_error *error, const json_t *answer);
 static void on_known(void *ctx);
@@ -230,10 +235,7 @@ void at_desk_create_cluster(struct at_grpc_call *call, void *ctx)
     a->address.cluster_id = a->request->cluster_id;
     a->address.zone = (char *)(uintptr_t)a->zone;
     if (!method->desk->launcher.program) {
-        (void)at_fail(&error, AT_FAILED_PRECONDITION,
-                      "This router cannot start processes: it was not started by `atoll up`");
-        fail(a, &error);
-        end_act(a);
+        register_cluster(a);
         return;
     }
     json_t *spec = spec_of(a);
@@ -284,7 +286,8 @@ static void on_registered(struct at_inquiry *inquiry, const struct at_grpc_resul
             at_reply_result(a->call, result);
         a->call = NULL;
         /* An answer that was lost may stand for a registration that was made: it stays then. */
-        bool refused = result->code != AT_OK && result->from_peer;
+        bool refused =
+            result->code != AT_OK && result->from_peer && a->desk->launcher.program != NULL;
         if (refused)
             at_launch(&a->desk->launcher, a->loop, "drop-cluster", spec_of(a), on_dropped_unborn,
                       a);
@@ -298,6 +301,10 @@ static void on_registered(struct at_inquiry *inquiry, const struct at_grpc_resul
         at_grpc_call_finish(a->call, code, (struct at_slice){0}, (struct at_slice){0});
     }
     a->call = NULL;
+    if (!a->desk->launcher.program) {
+        end_act(a); /* it stays CREATING until somebody starts it */
+        return;
+    }
     json_t *spec = spec_of(a);
     uint64_t hlc = response->members ? response->members->hlc : 0;
     (void)json_object_set_new(spec, "join_hlc", json_integer((json_int_t)hlc));
@@ -325,6 +332,7 @@ static void take_back(struct act *a)
            AT_KV_SLICE("cluster", a->cluster), AT_KV_STR("error", a->error.msg));
     request.cluster_ids = &a->request->cluster_id;
     request.n_cluster_ids = 1;
+    request.creating_only = true;
     const struct at_inquiry_question question = {"/atoll.v1.Cluster/Remove", &request.base,
                                                  REGISTER_NS};
     a->inquiry.done = on_taken_back;
@@ -375,8 +383,11 @@ void at_desk_delete_cluster(struct at_grpc_call *call, void *ctx)
         refuse(a, &error);
         return;
     }
-    if (check_deletion(a, &error) != AT_OK) {
-        fail(a, &error);
+    if (check_deletion(a, &a->error) != AT_OK) {
+        /* one that has not joined yet is not known here, but to the clusters */
+        if (ask_removal(a))
+            return;
+        fail(a, &a->error);
         end_act(a);
         return;
     }
@@ -420,22 +431,63 @@ static void on_left(struct at_inquiry *inquiry, const struct at_grpc_result *res
     struct act *a = of_inquiry(inquiry);
     if (asks_again(a, result))
         return;
-    if (result->code != AT_OK && result->from_peer) {
-        if (a->call)
-            at_reply_result(a->call, result);
-        a->call = NULL;
-        end_act(a);
+    if (result->code == AT_OK) {
+        drop(a);
         return;
     }
-    if (result->code != AT_OK) {
+    if (result->from_peer)
+        (void)at_fail(&a->error, result->code, "%.*s", AT_SLICE_ARG(result->message));
+    else
         (void)at_fail(&a->error, AT_UNAVAILABLE,
                       "Cluster %.*s is down and cannot hand its last writes to the others; start "
                       "it, or give those up with `atoll remove %.*s`",
                       AT_SLICE_ARG(a->cluster), AT_SLICE_ARG(a->cluster));
-        fail(a, &a->error);
-        end_act(a);
+    if (ask_removal(a))
+        return;
+    fail(a, &a->error);
+    end_act(a);
+}
+
+/* Asks another cluster to remove it if it is CREATING still; false: there is none. */
+static bool ask_removal(struct act *a)
+{
+    Atoll__V1__RemoveRequest request = ATOLL__V1__REMOVE_REQUEST__INIT;
+    const struct at_inquiry_question question = {"/atoll.v1.Cluster/Remove", &request.base,
+                                                 REGISTER_NS};
+    struct at_front_pick order[AT_MEMBERS_MAX];
+    char *id = at_arena_printf(&a->arena, "%.*s", AT_SLICE_ARG(a->cluster));
+
+    uint32_t count = at_front_order(a->inquiry.front, NULL, (struct at_slice){0}, order);
+    for (uint32_t i = 0; i < count && !a->desk->fleet->closed; i++) {
+        if (at_slice_eq(a->inquiry.front->targets[order[i].index].id, a->cluster))
+            continue;
+        request.cluster_ids = &id;
+        request.n_cluster_ids = 1;
+        request.creating_only = true;
+        a->inquiry.done = on_removed;
+        at_inquire(&a->inquiry, order[i], &question);
+        return true;
+    }
+    return false;
+}
+
+static void on_removed(struct at_inquiry *inquiry, const struct at_grpc_result *result)
+{
+    struct act *a = of_inquiry(inquiry);
+    if (result->code == AT_OK) {
+        drop(a);
         return;
     }
+    /* Else it is not CREATING, or not there, and it counts why it did not leave. */
+    if (result->from_peer &&
+        (result->code == AT_FAILED_PRECONDITION || result->code == AT_DEADLINE_EXCEEDED))
+        (void)at_fail(&a->error, result->code, "%.*s", AT_SLICE_ARG(result->message));
+    fail(a, &a->error);
+    end_act(a);
+}
+
+static void drop(struct act *a)
+{
     if (a->desk->launcher.program)
         at_launch(&a->desk->launcher, a->loop, "drop-cluster", spec_of(a), on_dropped, a);
     else
