@@ -104,7 +104,7 @@ static bool opened_by(struct raw_server *s, enum lie lie)
 {
     struct at_copy_member members[3] = {
         {.id = {1}, .state = 1}, {.id = {2}, .state = 1}, {.id = {3}, .state = 1}};
-    struct at_promise promise = {.origin = {3}, .epoch = 1, .hlc = UINT64_MAX};
+    struct at_promise promise = {.origin = {3}, .epoch = 1, .hlc = INT64_MAX, .closed_from = 1};
     struct at_copy_state state = {.from = {1},
                                   .incarnation = 1,
                                   .hlc = fake_wall_ns(),
