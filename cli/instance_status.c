@@ -3,9 +3,9 @@
 #include "cli/instance_status.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/ask.h"
+#include "cli/process.h"
 
 #define ASK_MS 1000
 
@@ -37,8 +37,7 @@ void at_instance_ask(struct at_state_dir *s,
         r->clusters[i].running = at_state_dir_running(s, c->id);
         ask_cluster(&r->clusters[i], c, arena);
         /* one that has served before is down */
-        r->clusters[i].joining =
-            c->joining && access(at_state_dir_path(s, "data", c->id, ".born"), F_OK) != 0;
+        r->clusters[i].joining = at_process_unborn(s, c);
     }
     for (uint32_t ahead = 0; ahead < r->cluster_count; ahead++) {
         struct at_cluster_report later = r->clusters[ahead];

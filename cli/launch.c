@@ -19,9 +19,13 @@ static const struct {
     const char *verb;
     enum at_code (*run)(struct at_launch *l, struct at_error *reterr);
 } VERBS[] = {
-    {"create-instance", at_launch_create_instance}, {"delete-instance", at_launch_delete_instance},
-    {"prepare-cluster", at_launch_prepare_cluster}, {"start-cluster", at_launch_start_cluster},
-    {"drop-cluster", at_launch_drop_cluster},       {"sweep", at_launch_sweep},
+    {"create-instance", at_launch_create_instance},
+    {"delete-instance", at_launch_delete_instance},
+    {"prepare-cluster", at_launch_prepare_cluster},
+    {"start-cluster", at_launch_start_cluster},
+    {"drop-cluster", at_launch_drop_cluster},
+    {"resume-clusters", at_launch_resume_clusters},
+    {"sweep", at_launch_sweep},
 };
 
 static enum at_code run(const struct launch_options *o, json_t *answer, struct at_error *reterr);

@@ -34,6 +34,7 @@ AT_MUST_USE enum at_code at_launch_delete_instance(struct at_launch *l, struct a
 AT_MUST_USE enum at_code at_launch_sweep(struct at_launch *l, struct at_error *reterr);
 AT_MUST_USE enum at_code at_launch_prepare_cluster(struct at_launch *l, struct at_error *reterr);
 AT_MUST_USE enum at_code at_launch_start_cluster(struct at_launch *l, struct at_error *reterr);
+AT_MUST_USE enum at_code at_launch_resume_clusters(struct at_launch *l, struct at_error *reterr);
 AT_MUST_USE enum at_code at_launch_drop_cluster(struct at_launch *l, struct at_error *reterr);
 
 /* at_launch_drop removes a cluster from an open, locked folder: process, files, instance.yaml. */

@@ -274,6 +274,12 @@ enum at_code at_process_forget(struct at_state_dir *s, const char *name, struct 
     return AT_OK;
 }
 
+bool at_process_unborn(struct at_state_dir *s, const struct at_cluster_config *cluster)
+{
+    return cluster->joining &&
+           access(at_state_dir_path(s, "data", cluster->id, BORN_SUFFIX), F_OK) != 0;
+}
+
 enum at_code at_process_start_clusters(struct at_state_dir *s,
                                        pid_t ret_pids[AT_MEMBERS_MAX],
                                        struct at_error *reterr)
@@ -281,7 +287,7 @@ enum at_code at_process_start_clusters(struct at_state_dir *s,
     for (uint32_t i = 0; i < s->instance.cluster_count; i++) {
         const char *id = s->instance.clusters[i].id;
         ret_pids[i] = 0;
-        if (!at_state_dir_running(s, id).alive)
+        if (!at_process_unborn(s, &s->instance.clusters[i]) && !at_state_dir_running(s, id).alive)
             AT_TRY(at_process_spawn(s, id, &ret_pids[i], reterr));
     }
     return AT_OK;

@@ -33,8 +33,12 @@ at_process_forget(struct at_state_dir *s, const char *name, struct at_error *ret
 /* at_process_remove_tree removes a folder with all that is in it; gone already is no error. */
 AT_MUST_USE enum at_code at_process_remove_tree(const char *path, struct at_error *reterr);
 
-/* at_process_start_clusters starts all clusters that do not run. Does not wait: `ret_pids`, by the
- * clusters' order, are for at_process_wait_serving (0: it ran already). */
+/* at_process_unborn: the cluster is to join, and has not served yet; whether it is a member is for
+ * the router's launcher to find out. */
+bool at_process_unborn(struct at_state_dir *s, const struct at_cluster_config *cluster);
+
+/* at_process_start_clusters starts all clusters that do not run, but the unborn. Does not wait:
+ * `ret_pids`, by the clusters' order, are for at_process_wait_serving (0: it ran already). */
 AT_MUST_USE enum at_code at_process_start_clusters(struct at_state_dir *s,
                                                    pid_t ret_pids[AT_MEMBERS_MAX],
                                                    struct at_error *reterr);

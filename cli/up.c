@@ -177,13 +177,16 @@ static int up(const struct up_options *o)
 static enum at_code
 start_all(struct at_state_dir *s, struct started *ret_started, struct at_error *reterr)
 {
-    uint32_t count = s->instance.cluster_count + 1;
+    uint32_t count = 0;
     struct started *started = ret_started;
-    *started = (struct started){.count = count};
+    *started = (struct started){.count = 0};
     pid_t *pids = started->pids;
     enum at_code code = AT_OK;
-    for (uint32_t i = 0; i < count; i++)
-        started->names[i] = i + 1 < count ? s->instance.clusters[i].id : AT_ROUTER_NAME;
+    for (uint32_t i = 0; i < s->instance.cluster_count; i++)
+        if (!at_process_unborn(s, &s->instance.clusters[i]))
+            started->names[count++] = s->instance.clusters[i].id;
+    started->names[count++] = AT_ROUTER_NAME;
+    started->count = count;
     for (uint32_t i = 0; i < count && code == AT_OK; i++)
         code = at_process_spawn(s, started->names[i], &pids[i], reterr);
     for (uint32_t i = 0; i < count && code == AT_OK; i++)

@@ -198,6 +198,42 @@ void (*at_desk_handler(const struct at_route_method *method))(struct at_grpc_cal
 
 /* --- instances that are there when the router starts --- */
 
+/* The router's own. Its fronts are not open yet. */
+static const struct at_instance_config *first_of(const struct at_desk *desk)
+{
+    const struct at_realm *realm = desk->fleet->realms;
+    while (!realm->primary)
+        realm = realm->next;
+    return &realm->instance;
+}
+
+static void
+on_cleared(void *ctx, enum at_code code, const struct at_error *error, const json_t *answer)
+{
+    (void)ctx;
+    (void)code; /* the launcher's failure is in the log */
+    (void)error;
+    (void)answer;
+}
+
+static void launch_for(struct at_desk *desk, const char *verb, const struct at_instance_config *i)
+{
+    json_t *spec = json_pack("{s:s, s:s}", "project", i->project, "instance", i->instance);
+    at_launch(&desk->launcher, desk->fleet->loops[0], verb, spec, on_cleared, NULL);
+}
+
+/* A cluster that was being made when the router ended: whether it is one is the launcher's to ask.
+ * Of those that are born it does nothing. */
+static void resume_clusters(struct at_desk *desk, const struct at_instance_config *instance)
+{
+    for (uint32_t i = 0; i < instance->cluster_count; i++) {
+        if (!instance->clusters[i].joining)
+            continue;
+        launch_for(desk, "resume-clusters", instance);
+        return;
+    }
+}
+
 static void resume_making(struct at_desk *desk, const char *path)
 {
     AT_CLEANUP(at_buf_deinit) struct at_buf request;
@@ -224,39 +260,23 @@ static void resume_serving(struct at_desk *desk, const char *path)
     if (code == AT_OK)
         code =
             at_fleet_add(desk->fleet, &instance, &arena, false, (struct at_fleet_done){0}, &error);
-    if (code == AT_OK)
+    if (code == AT_OK) {
+        resume_clusters(desk, &instance);
         return;
+    }
     at_log(AT_LOG_WARN, "an instance is not served", AT_KV_STR("error", error.msg));
     at_arena_deinit(&arena);
-}
-
-static void
-on_cleared(void *ctx, enum at_code code, const struct at_error *error, const json_t *answer)
-{
-    (void)ctx;
-    (void)code; /* the launcher's failure is in the log */
-    (void)error;
-    (void)answer;
 }
 
 /* What an earlier router began to remove. `folder` is "I" or "I@P". */
 static void resume_removing(struct at_desk *desk, const char *folder)
 {
-    const struct at_instance_config *first =
-        at_fleet_primary(desk->fleet, desk->fleet->loops[0])->instance;
+    const struct at_instance_config *first = first_of(desk);
     const char *at = strchr(folder, '@');
     size_t len = at ? (size_t)(at - folder) : strlen(folder);
     json_t *spec =
         json_pack("{s:s, s:s%}", "project", at ? at + 1 : first->project, "instance", folder, len);
     at_launch(&desk->launcher, desk->fleet->loops[0], "delete-instance", spec, on_cleared, NULL);
-}
-
-static void sweep(struct at_desk *desk)
-{
-    const struct at_instance_config *first =
-        at_fleet_primary(desk->fleet, desk->fleet->loops[0])->instance;
-    json_t *spec = json_pack("{s:s, s:s}", "project", first->project, "instance", first->instance);
-    at_launch(&desk->launcher, desk->fleet->loops[0], "sweep", spec, on_cleared, NULL);
 }
 
 static bool has(const struct at_desk *desk, const char *folder, const char *name, char path[4096])
@@ -294,5 +314,6 @@ void at_desk_resume(struct at_desk *desk)
     if (dir)
         (void)closedir(dir);
     if (left)
-        sweep(desk);
+        launch_for(desk, "sweep", first_of(desk));
+    resume_clusters(desk, first_of(desk));
 }

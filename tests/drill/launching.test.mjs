@@ -1,6 +1,7 @@
 // The router, or the launcher it runs, is killed at a random moment of an act on an instance. When
 // the router is back, the instance is whole or gone: nothing runs that is not shown, no folder is
-// left, and what was made can be used and deleted. ROUNDS (default 10) and SEED choose.
+// left, and what was made can be used and deleted. The same of a cluster. ROUNDS (default 10) and
+// SEED choose.
 
 import {ok, strictEqual} from 'node:assert';
 import {readdir, readFile} from 'node:fs/promises';
@@ -110,4 +111,39 @@ test(`what is killed while it makes or removes an instance leaves it whole or go
   }
   if (await exists(instance)) strictEqual((await ACTS.delete(instance)).status, 200);
   strictEqual((await processes(join(instance.dir, 'instances'))).length, 0);
+});
+
+const C2 = 'projects/atoll/instances/lab/clusters/lab-c2';
+const CLUSTER_ACTS = {
+  create: instance =>
+    rest(instance, 'POST', 'projects/atoll/instances/lab/clusters?clusterId=lab-c2', cluster('us-east1-c')),
+  delete: instance => rest(instance, 'DELETE', C2),
+};
+
+async function isClusterSettled(instance) {
+  const all = await processes(instance.dir);
+  if (all.some(({words}) => words[1] === 'launch')) return 'a launcher runs';
+  const got = await rest(instance, 'GET', C2);
+  if (got.status !== 200 && got.status !== 404) return got;
+  if (got.status === 200 && got.body.state !== 'READY') return got;
+  const running = all.filter(({words}) => words[1] === 'cluster').length;
+  return running === (got.status === 200 ? 2 : 1) ? true : `${running} processes, ${got.status}`;
+}
+
+test(`what is killed while it makes or removes a cluster leaves it whole or gone (SEED=${SEED})`, async t => {
+  const instance = await Instance.start({config: 'configs/one-zone.yaml'});
+  t.after(() => instance.stop());
+  for (let round = 0; round < ROUNDS; round++) {
+    const there = (await rest(instance, 'GET', C2)).status === 200;
+    const name = there ? 'delete' : 'create';
+    const answer = CLUSTER_ACTS[name](instance).catch(() => {});
+    const delay = dice.between(0, 400);
+    await sleep(delay);
+    const struck = await strike(instance);
+    await answer;
+    if (struck === 'router') await instance.startCluster('router');
+    await until(`round ${round}: ${struck} killed ${delay} ms into ${name}`, () => isClusterSettled(instance));
+    const now = (await rest(instance, 'GET', C2)).status === 200;
+    t.diagnostic(`${struck} killed ${delay} ms into ${name}: ${now ? 'whole' : 'gone'}`);
+  }
 });
