@@ -1,5 +1,5 @@
-/* gather.c: as many calls as there are instances, and one answer when the last has ended. Lists are
- * joined as bytes: field 1 of every list is its items. */
+/* gather.c: as many calls as there are instances, and one answer when the last has ended, in the
+ * order of their names. Lists are joined as bytes: field 1 of every list is its items. */
 #include "routing/proxy/gather.h"
 
 #include "base/alloc.h"
@@ -21,6 +21,7 @@ struct part {
     struct at_grpc_client_call *upstream;
     struct at_slice message;
     struct at_slice answer; /* the latest message; in the call's arena */
+    bool answered;
 };
 
 struct gather {
@@ -184,9 +185,8 @@ static void on_done(void *ctx, const struct at_grpc_result *result)
 static void end_part(struct part *part, bool answered)
 {
     struct gather *g = part->gather;
-    if (answered)
-        take_items(g, part->answer);
-    else
+    part->answered = answered;
+    if (!answered)
         take_failed(g, part->front);
     at_front_end(part->front);
     if (--g->open_count == 0)
@@ -225,6 +225,9 @@ static void take_failed(struct gather *g, const struct at_front *front)
 static void finish(struct gather *g)
 {
     struct at_grpc_call *call = g->call;
+    for (uint32_t i = 0; i < g->count; i++)
+        if (g->parts[i].answered)
+            take_items(g, g->parts[i].answer);
     at_reply_headers(call, NULL, 0);
     enum at_code code = at_grpc_call_send(call, at_buf_slice(&g->out));
     at_buf_deinit(&g->out);
