@@ -526,7 +526,8 @@ static void close_socket(nng_socket socket)
         return;
     }
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += CLOSE_WAIT_S;
+    /* Once one hangs, the later ones mostly wait for it: they must not hold up who closes them. */
+    until.tv_sec += atomic_load(&g_close_hangs) ? 0 : CLOSE_WAIT_S;
     if (pthread_timedjoin_np(thread, NULL, &until) == 0)
         return;
     atomic_store(&g_close_hangs, true);

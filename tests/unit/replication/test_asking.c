@@ -129,6 +129,45 @@ static struct at_asking long_link(uint64_t now_ns, bool full)
     return a;
 }
 
+static void a_link_that_is_never_empty_is_emptied_for_a_probe(void **state)
+{
+    (void)state;
+    struct at_asking a = long_link(30 * S, true);
+
+    a.probe_ns = 30 * S;
+    for (int i = 0; i < AT_ASKING_DEPTH_MAX; i++)
+        assert_false(at_asking_begin(&a, 30 * S));
+    for (uint64_t now_ns = 30 * S + 100 * MS; now_ns < 49 * S; now_ns += 100 * MS) {
+        at_asking_replied(&a, true, now_ns);
+        at_asking_applied(&a, AT_ASKING_MOVED, now_ns);
+        assert_true(at_asking_due(&a, now_ns));
+        assert_false(at_asking_begin(&a, now_ns)); /* full of ordinary ones for a while */
+    }
+    for (int i = 0; i < AT_ASKING_DEPTH_MAX; i++) {
+        assert_false(i > 0 && at_asking_wants(&a));
+        at_asking_replied(&a, true, 51 * S);
+        at_asking_applied(&a, AT_ASKING_MOVED, 51 * S);
+    }
+    assert_true(at_asking_due(&a, 51 * S));
+    assert_true(at_asking_begin(&a, 51 * S));
+    at_asking_probed(&a, 2 * MS);
+    assert_int_equal(a.rtt_ns, 2 * MS);
+}
+
+static void a_reply_that_comes_faster_tells_the_round_trip_too(void **state)
+{
+    (void)state;
+    struct at_asking a = long_link(S, true);
+
+    at_asking_took(&a, 300 * MS); /* it may have waited */
+    assert_int_equal(a.rtt_ns, 100 * MS);
+    at_asking_took(&a, 4 * MS);
+    assert_int_equal(a.rtt_ns, 4 * MS);
+    at_asking_init(&a, S);
+    at_asking_took(&a, 4 * MS); /* nothing is known yet */
+    assert_int_equal(a.rtt_ns, 0);
+}
+
 static void a_long_link_is_filled_when_replies_come_full(void **state)
 {
     (void)state;
@@ -194,6 +233,8 @@ static void a_probe_comes_first_and_every_five_seconds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_link_that_is_never_empty_is_emptied_for_a_probe),
+        cmocka_unit_test(a_reply_that_comes_faster_tells_the_round_trip_too),
         cmocka_unit_test(a_long_link_is_filled_when_replies_come_full),
         cmocka_unit_test(after_a_failure_the_whole_flight_ends_first),
         cmocka_unit_test(a_probe_comes_first_and_every_five_seconds),

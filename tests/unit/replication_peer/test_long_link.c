@@ -7,6 +7,8 @@
 
 #define RTT_MS 40
 #define RECORD_BYTES 100000
+#define HUGE_RTT_MS 100
+#define HUGE_RECORD_BYTES (4 * AT_MIB)
 
 struct far_peer {
     struct at_peer_server *server;
@@ -17,7 +19,9 @@ struct far_peer {
     atomic_uint continued; /* pulls that said so */
     atomic_uint packers;   /* pulls that take packed runs */
     atomic_uint most;      /* pulls under way at a time */
-    uint64_t seq;          /* entries given out */
+    uint32_t rtt_ms;
+    uint32_t record_bytes;
+    uint64_t seq; /* entries given out */
     uint64_t last_seq;
     bool packed;
     bool lies; /* about sizes */
@@ -46,7 +50,7 @@ static void far_reply(struct far_peer *f, const struct at_pull *pull)
                              .incarnation = 1,
                              .hlc = fake_wall_ns(),
                              .runs = &run};
-    static char payload[RECORD_BYTES];
+    static char payload[HUGE_RECORD_BYTES];
 
     (void)at_vector_raise(&ends, (struct at_position){{2}, 1, f->last_seq});
     reply.ends_known = ends;
@@ -55,7 +59,8 @@ static void far_reply(struct far_peer *f, const struct at_pull *pull)
     if (pull->max_bytes > 0 && f->seq < f->last_seq) {
         f->seq++;
         at_record_begin(&f->builder, f->seq);
-        struct at_entry entry = {f->seq, fake_wall_ns(), 1, at_slice_make(payload, RECORD_BYTES)};
+        struct at_entry entry = {f->seq, fake_wall_ns(), 1,
+                                 at_slice_make(payload, f->record_bytes)};
         assert_int_equal(at_record_add(&f->builder, &entry), AT_OK);
         run.record = at_record_finish(&f->builder);
         reply.run_count = 1;
@@ -83,7 +88,7 @@ static void *far_main(void *arg)
         struct at_mail *next = NULL;
         for (struct at_mail *m = at_mailbox_wait(&f->inbox, 1); m != NULL; m = next) {
             next = m->next;
-            held[count++] = (struct held){(struct at_peer_request *)m, now_ms() + RTT_MS};
+            held[count++] = (struct held){(struct at_peer_request *)m, now_ms() + f->rtt_ms};
         }
         if (count > atomic_load(&f->most))
             atomic_store(&f->most, count);
@@ -118,9 +123,11 @@ static struct far_peer *far_new(uint16_t port, uint64_t entries)
                                            .ctx = f};
 
     f->last_seq = entries;
+    f->rtt_ms = RTT_MS;
+    f->record_bytes = RECORD_BYTES;
     at_mailbox_init(&f->inbox, 64);
-    at_record_builder_init(&f->builder, AT_MIB);
-    at_buf_init(&f->out, AT_MIB);
+    at_record_builder_init(&f->builder, 8 * AT_MIB);
+    at_buf_init(&f->out, 8 * AT_MIB);
     at_buf_init(&f->pack, AT_MIB);
     assert_int_equal(at_peer_server_open(&config, &f->server, NULL), AT_OK);
     assert_int_equal(pthread_create(&f->thread, NULL, far_main, f), 0);
@@ -181,6 +188,26 @@ static void a_long_link_carries_several_replies_a_round_trip(void **state)
     trio_free(t);
 }
 
+/* The wire is not what bounds it: as many bytes come in a round trip as are asked for in one. */
+static void full_replies_over_100_ms_are_not_one_a_round_trip(void **state)
+{
+    (void)state;
+    struct trio *t = trio_new();
+    struct far_peer *f = far_new(t->ports[1], 24);
+
+    f->rtt_ms = HUGE_RTT_MS;
+    f->record_bytes = HUGE_RECORD_BYTES;
+    fake_start(&t->m[0], t->ports, false, WAIT_MS);
+    await_applied(&t->m[0], 24);
+    assert_int_equal(t->m[0].disk.entry_count[2], 24);
+    assert_true(atomic_load(&f->waits) < 8); /* one at a time would be 24 */
+    assert_true(atomic_load(&f->continued) >= 16);
+    assert_in_range(atomic_load(&f->most), 3, 8);
+    fake_stop(&t->m[0]);
+    far_free(f);
+    trio_free(t);
+}
+
 static void a_slow_link_takes_packed_runs(void **state)
 {
     (void)state;
@@ -215,6 +242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_link_carries_several_replies_a_round_trip),
+        cmocka_unit_test(full_replies_over_100_ms_are_not_one_a_round_trip),
         cmocka_unit_test(a_slow_link_takes_packed_runs),
         cmocka_unit_test(runs_that_lie_about_their_size_are_not_applied),
     };

@@ -450,14 +450,14 @@ static void of_one_connection_a_few_requests_are_taken_at_a_time(void **state)
     (void)state;
     at_mailbox_init(&e.requests, 100);
     at_mailbox_init(&e.replies, 100);
-    open_server(&e, 0, 16);
+    open_server(&e, 0, 24);
     open_client(&e, 4);
     int fd = connect_rudely(e.port);
     for (int i = 0; i < 40; i++)
         ask_rudely(fd);
     struct at_mail *held = NULL;
     int count = 0;
-    while (count < 8) {
+    while (count < 16) {
         struct at_mail *m = at_mailbox_wait(&e.requests, WAIT_MS);
         assert_non_null(m);
         while (m != NULL) {
@@ -468,7 +468,7 @@ static void of_one_connection_a_few_requests_are_taken_at_a_time(void **state)
             count++;
         }
     }
-    assert_int_equal(count, 8);
+    assert_int_equal(count, 16);
     assert_true(exchange(&e, WAIT_MS)); /* another connection's is taken all the same */
     while (held != NULL) {
         struct at_mail *next = held->next;
