@@ -363,6 +363,38 @@ static void a_full_log_that_nobody_has_refuses_writes(void **state)
     fx_close(&f);
 }
 
+/* Sizes are estimates: a log that is only just below its cap would now and then be taken for full,
+ * and nothing was freed then that would have changed it. */
+static void a_log_over_its_cap_that_another_has_takes_writes(void **state)
+{
+    static char value[65536];
+    struct at_mutation m = fx_set_of("f", "q", 1000, "");
+    struct at_error error = {0};
+    uint32_t refused = 0;
+    struct fx a, b;
+
+    (void)state;
+    fx_prepare(&a, 1, 3);
+    a.config.log_bytes_max = AT_MIB;
+    fx_reopen(&a);
+    fx_prepare(&b, 2, 3);
+    fx_reopen(&b);
+    fx_make_table(&a);
+    m.value = at_slice_make(value, sizeof(value));
+    for (int i = 0; i < 120; i++) { /* six seconds: the log is looked after every two */
+        refused += fx_mutate(&a, "r", &m, 1, &error) != AT_OK;
+        (void)fx_pull(&b, &a, 1 << 20);
+        fx_acknowledge(&a, &b);
+        usleep(50000);
+    }
+    struct at_store_stats stats;
+    at_store_stats(a.store, &stats);
+    assert_in_range(stats.log_bytes, 1, 2 * AT_MIB);
+    assert_in_range(refused, 0, 20); /* for moments, while acknowledgements are on their way */
+    fx_close(&a);
+    fx_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +406,7 @@ int main(void)
         cmocka_unit_test(a_round_may_make_a_table_and_fill_it),
         cmocka_unit_test(a_change_that_others_could_not_take_is_refused),
         cmocka_unit_test(a_full_log_that_nobody_has_refuses_writes),
+        cmocka_unit_test(a_log_over_its_cap_that_another_has_takes_writes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
