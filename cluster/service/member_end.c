@@ -199,6 +199,11 @@ static bool is_gone(struct at_service *service, struct at_member_id member)
     return gone;
 }
 
+static enum at_code check_majority(const struct at_service *service,
+                                   const Atoll__V1__RemoveRequest *in,
+                                   const struct at_remove *remove,
+                                   struct at_error *reterr);
+
 static enum at_code find_members(struct ending *e,
                                  const struct at_catalog *catalog,
                                  struct at_remove *remove,
@@ -230,7 +235,33 @@ static enum at_code find_members(struct ending *e,
         if (member.v != 0 && !is_gone(service, member))
             remove->members[remove->member_count++] = member;
     }
-    return AT_OK;
+    return check_majority(service, in, remove, reterr);
+}
+
+/* Said before anything is fenced, which can't be taken back. */
+static enum at_code check_majority(const struct at_service *service,
+                                   const Atoll__V1__RemoveRequest *in,
+                                   const struct at_remove *remove,
+                                   struct at_error *reterr)
+{
+    struct at_replica_view view;
+    uint32_t active = 0, going = 0;
+
+    at_replica_view_init(&view);
+    at_store_view(service->store, &view);
+    for (uint32_t i = 0; i < view.member_count; i++) {
+        active += view.members[i].active;
+        for (uint32_t k = 0; k < remove->member_count; k++)
+            going += view.members[i].active && at_member_eq(view.members[i].id, remove->members[k]);
+    }
+    at_replica_view_deinit(&view);
+    if (in->minority_survives || in->creating_only || going == 0 || 2 * (active - going) > active)
+        return AT_OK;
+    return at_fail(
+        reterr, AT_FAILED_PRECONDITION,
+        "Only a minority of the %u clusters would be left: others may go on elsewhere. If "
+        "those to be removed are dead for good, let the minority survive",
+        active);
 }
 
 static uint32_t timeout_ms(const struct at_grpc_call *call)
