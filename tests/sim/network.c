@@ -329,21 +329,16 @@ note_sent(struct sim_sent *sent, const struct at_pull *pull, const struct reply_
     }
 }
 
-/* One that is fenced or removed here is told so; others are not known yet. */
+/* One that was removed here is told so, not one that is only fenced; others are not known yet. */
 void sim_refuse(struct sim_world *w, const struct sim_letter *l, struct at_member_id from)
 {
-    const struct at_replica_view *v = &w->nodes[l->to].view;
-
-    for (uint32_t i = 0; i < v->member_count; i++) {
-        if (!at_member_eq(v->members[i].id, from) ||
-            (!v->members[i].fenced && v->members[i].state != AT_ORIGIN_REMOVED))
-            continue;
-        struct sim_letter *back = sim_answer(w, l);
-        if (back == NULL)
-            return;
-        enum at_code code = at_refused_encode(AT_LIT("removed"), &back->bytes);
-        AT_ASSERT(code == AT_OK);
-    }
+    if (!at_replica_view_is_gone(&w->nodes[l->to].view, from))
+        return;
+    struct sim_letter *back = sim_answer(w, l);
+    if (back == NULL)
+        return;
+    enum at_code code = at_refused_encode(AT_LIT("removed"), &back->bytes);
+    AT_ASSERT(code == AT_OK);
 }
 
 /* The parts of the plan, in its order, at most `max` entries in all. */

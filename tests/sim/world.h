@@ -286,7 +286,7 @@ void sim_deliver_due(struct sim_world *w);
 void sim_let_go(struct sim_world *w);
 void sim_letter_deinit(struct sim_letter *l);
 void sim_drop_flights(struct sim_world *w);
-/* Tells `from`, which asks, that it is fenced or removed here, if it is. */
+/* Tells `from`, which asks, that it is removed here, if it is. */
 void sim_refuse(struct sim_world *w, const struct sim_letter *l, struct at_member_id from);
 void sim_ask_pull(struct sim_world *w, uint32_t node, uint32_t donor);
 void sim_ask_close(struct sim_world *w, uint32_t node);
