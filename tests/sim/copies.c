@@ -293,7 +293,10 @@ static void finish(struct sim_world *w, uint32_t node)
     merge_book(w, node);
     merge_catalog(w, node);
     at_vector_init(&grown);
+    uint64_t horizon = n->replica->horizon;
     at_replica_copy_end(n->replica, state, &grown);
+    if (n->replica->horizon < horizon || n->replica->horizon < state->horizon)
+        sim_fail(w, "horizon fell", "of cluster %u, with its copy from %u", node, n->copy.donor);
     empty_logs(w, node, &grown);
     at_vector_deinit(&grown);
     at_message_deinit(&m);
