@@ -236,6 +236,11 @@ struct at_slice real_info(uint32_t node, uint8_t *bytes, size_t size)
 
 /* --- life --- */
 
+void real_nodes_reset(void)
+{
+    memset(g_ctx, 0, sizeof(g_ctx));
+}
+
 void real_node_prepare(struct real_world *w, uint32_t node)
 {
     struct real_node *n = &w->nodes[node];

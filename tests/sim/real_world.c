@@ -35,6 +35,7 @@ void real_init(struct real_world *w, uint64_t seed)
     bool shm = statvfs("/dev/shm", &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize > SHM_MIN_BYTES;
 
     w->seed = seed;
+    real_nodes_reset();
     at_prng_init(&w->rng, seed);
     fake_net_init(seed ^ UINT64_C(0x5EED));
     at_arena_init(&w->arena, 64 * AT_KIB);

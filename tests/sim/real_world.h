@@ -194,6 +194,8 @@ void real_advance(struct real_world *w, uint64_t ns);
 void real_run(struct real_world *w, uint32_t events);
 
 /* --- real_node.c --- */
+/* Forgets the clusters of another world. */
+void real_nodes_reset(void);
 void real_node_prepare(struct real_world *w, uint32_t node);
 void real_node_start(struct real_world *w, uint32_t node);
 /* The process ends: in order, killed, or with the machine. */
