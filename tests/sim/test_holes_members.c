@@ -89,6 +89,27 @@ static void H23_only_members_vouch(void **state)
     end();
 }
 
+/* Six, so that who is left is most of them. */
+static void H24_a_leaver_takes_nothing_after_leave(void **state)
+{
+    (void)state;
+    begin(6, ALL);
+    exchange(6);
+    sim_leave(w, C);
+    exchange(6);
+    set(D, 0, 1);
+    pull(B, D);
+    die(D);
+    w->removed_by_force |= 1u << D;
+    sim_remove(w, A, 1u << D);
+    sim_member_step(w, C);
+    assert_true(w->nodes[C].view.left);
+    pull(C, B);
+    assert_int_equal(has(C, D, 1), 0); /* or only C would have it, and vouch for it */
+    die(B);
+    end();
+}
+
 static void H25_a_leaver_writes_nothing_after_leave(void **state)
 {
     (void)state;
@@ -307,6 +328,7 @@ int main(void)
         cmocka_unit_test(H21_the_word_of_a_dead_voucher_is_void),
         cmocka_unit_test(H22_two_dead_are_removed_in_one_act_by_anyone),
         cmocka_unit_test(H23_only_members_vouch),
+        cmocka_unit_test(H24_a_leaver_takes_nothing_after_leave),
         cmocka_unit_test(H25_a_leaver_writes_nothing_after_leave),
         cmocka_unit_test(H26_a_leaver_stays_until_all_know),
         cmocka_unit_test(H27_a_leaver_leaves_nothing_that_only_it_has),
