@@ -58,11 +58,11 @@ struct at_service {
     struct at_clock clock;
     const char *project;
     const char *instance;
-    const char *display_name;      /* NULL: the instance's id */
+    const char *display_name;                           /* NULL: the instance's id */
     const struct Atoll__V1__InstanceSettings *settings; /* told to who joins; NULL: nothing */
-    uint32_t undelete_retention_s; /* 0: deleted tables can't be had back */
-    const char *backup_dir;        /* where the files of backups are; NULL: none can be made */
-    bool accept_any_instance;      /* every other well-formed instance name is served too */
+    uint32_t undelete_retention_s;                      /* 0: deleted tables can't be had back */
+    const char *backup_dir;   /* where the files of backups are; NULL: none can be made */
+    bool accept_any_instance; /* every other well-formed instance name is served too */
     const char *cluster_id;
     const char *zone;
     uint32_t member;
