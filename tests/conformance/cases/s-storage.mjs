@@ -1,5 +1,6 @@
 // s-storage.mjs: what a storage encoding may get wrong.
 
+import assert from 'node:assert/strict';
 import {act, call, deleteColumn, dropRows, getTable, mutate, read, readKeys, set} from '../steps.mjs';
 import {bytes} from '../notation.mjs';
 
@@ -52,15 +53,16 @@ export default [
     id: 'S5',
     what: `A row of ${CELLS} cells: adding one does not cost as much as writing all`,
     steps: [
-      mutate('wide', Array.from({length: CELLS}, (_, i) => set(`f:q${i}=v`))).succeeds(),
-      act('the slower of two writes of one cell', async (target, table) => {
-        const took = [];
-        for (const i of [1, 2, 3]) {
+      act('the fastest of three writes of one cell', async (target, table) => {
+        const timed = async mutations => {
           const start = performance.now();
-          await mutate('wide', set(`f:new${i}=v`)).run(target, table);
-          took.push(performance.now() - start);
-        }
-        return Math.min(...took) < 50;
+          assert.equal((await mutate('wide', mutations).run(target, table)).code, 'OK');
+          return performance.now() - start;
+        };
+        const all = await timed(Array.from({length: CELLS}, (_, i) => set(`f:q${i}=v`)));
+        const took = [];
+        for (const i of [1, 2, 3]) took.push(await timed(set(`f:new${i}=v`)));
+        return Math.min(...took) < Math.max(50, all / 3); // a busy machine is slow in both
       }).gives(true),
       read('wide').picking(({messages}) => messages.reduce((n, m) => n + m.chunks.length, 0)).gives(CELLS + 3),
       getTable('SCHEMA_VIEW', table => Object.keys(table.column_families).sort()).gives(['f', 'g']),
