@@ -11,6 +11,7 @@ static void copy_facts(struct at_arena *arena,
                        const struct at_positions_facts *from,
                        struct at_positions_facts *to);
 static void merge_members(struct at_replica *r, const struct at_copy_state *donor);
+static void doubt_config_members(struct at_replica *r, const struct at_copy_state *donor);
 static void merge_member(struct at_replica *r, const struct at_copy_member *m);
 static void merge_facts(struct at_replica *r, const struct at_positions_facts *f);
 static void
@@ -141,6 +142,8 @@ void at_replica_copy_end(struct at_replica *r,
     r->dirty |= AT_DIRTY_MODE;
     r->need_sync = true;
 
+    if (r->mode_before == AT_MODE_INIT)
+        doubt_config_members(r, donor);
     merge_members(r, donor);
     merge_facts(r, &donor->facts);
     merge_first_open(r, donor, ret_grown);
@@ -193,6 +196,29 @@ static void merge_members(struct at_replica *r, const struct at_copy_state *dono
         if (r->origins[i].state == AT_ORIGIN_REMOVED)
             for (uint32_t k = 0; k < r->origin_count; k++)
                 at_origin_void(&r->origins[k], r->origins[i].id);
+}
+
+/* A newcomer begins with the members of its registrar. One of them whose registration the donor
+ * does not have is a member when that comes, as for the donor; it may be lost, and then nobody
+ * would tell. Until then it is one that the registrar told of: asked to acknowledge like the
+ * others. */
+static void doubt_config_members(struct at_replica *r, const struct at_copy_state *donor)
+{
+    uint32_t by = at_replica_find_origin(r, r->origins[r->self_index].registered.origin);
+
+    for (uint32_t i = 0; i < r->origin_count; i++) {
+        struct at_member_seed seed = {.id = r->origins[i].id};
+        bool known = i == r->self_index || !at_replica_is_active(r, i);
+        for (uint32_t k = 0; k < donor->member_count; k++)
+            known = known || (at_member_eq(donor->members[k].id, seed.id) &&
+                              donor->members[k].state != AT_ORIGIN_KNOWN);
+        if (known)
+            continue;
+        r->origins[i].state = AT_ORIGIN_KNOWN;
+        r->origins[i].dirty = true;
+        if (by != AT_NO_ORIGIN && by != i)
+            at_replica_learn(r, &r->learnt, by, &seed, 1);
+    }
 }
 
 static void merge_member(struct at_replica *r, const struct at_copy_member *m)

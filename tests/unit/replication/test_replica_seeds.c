@@ -289,6 +289,33 @@ a_copy_keeps_the_ends_and_drops_the_logs_of_epochs_that_left_the_donors_vectors(
     at_vector_deinit(&grown);
 }
 
+/* It comes by an entry, or was lost with its registrar; then nobody else would ever tell. */
+static void a_member_of_the_config_that_the_donor_does_not_know_is_to_be_learnt(void **state)
+{
+    struct at_member_id missing[AT_MEMBERS_MAX];
+    uint32_t count = 0;
+    (void)state;
+
+    all_pull();
+    uint32_t first = model_register(&m, A);
+    struct at_replica *r = model_replica(&m, first);
+    struct at_copy_state donor = {.from = id_of(A), .incarnation = 1};
+    struct at_copy_member known[] = {{.id = id_of(A), .state = AT_ORIGIN_ACTIVE},
+                                     {.id = id_of(B), .state = AT_ORIGIN_ACTIVE},
+                                     {.id = id_of(first), .state = AT_ORIGIN_ACTIVE}};
+    struct at_vector grown;
+    donor.members = known;
+    donor.member_count = 3;
+    assert_int_equal(at_replica_copy_begin(r, NULL), AT_OK);
+    at_vector_init(&grown);
+    at_replica_copy_end(r, &donor, &grown);
+    at_vector_deinit(&grown);
+    assert_int_equal(origin_at(first, C)->state, AT_ORIGIN_KNOWN);
+    assert_int_equal(origin_at(first, B)->state, AT_ORIGIN_ACTIVE);
+    assert_true(at_replica_joining(r, missing, &count));
+    assert_int_equal(count, 3); /* it has to acknowledge all the same */
+}
+
 /* Registered by several at the same time, they are more than an instance may have. */
 static void more_members_than_there_may_be_are_all_seen(void **state)
 {
@@ -321,6 +348,7 @@ int main(void)
         TEST(a_registration_in_an_epoch_that_left_the_vectors_is_known_or_lost),
         TEST(a_leaver_that_lacks_entries_gets_a_copy_and_leaves_no_more),
         TEST(a_copy_keeps_the_ends_and_drops_the_logs_of_epochs_that_left_the_donors_vectors),
+        TEST(a_member_of_the_config_that_the_donor_does_not_know_is_to_be_learnt),
         TEST(more_members_than_there_may_be_are_all_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
