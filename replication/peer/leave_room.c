@@ -3,8 +3,10 @@
 #include "replication/peer/rooms.h"
 
 /* Leaving: the replica is asked again and again how far it is; when all others have what this
- * cluster has, LEAVE is written; when all have that, it has left. Nothing is kept here that a
- * restart would lose: the mode LEAVING is stored, and so is LEAVE. */
+ * cluster has, LEAVE is written; when all have that, it has left. A restart loses nothing: the mode
+ * LEAVING is stored, and so is LEAVE. But one that turns out to lack entries which nobody can send
+ * is leaving no more until a copy has brought them: then it is begun again, by this process only.
+ */
 
 #define RETRY_NS (100 * AT_MS_NS)
 
@@ -24,9 +26,12 @@ void at_leave_room_step(struct at_peering *p)
 {
     struct at_leave_room *room = &p->leave;
 
-    if (p->view.mode == AT_MODE_REMOVED && room->waiting != NULL)
+    if (p->view.mode == AT_MODE_REMOVED) {
         end_all(p, AT_OK, NULL);
-    if (room->waiting == NULL && p->view.mode != AT_MODE_LEAVING)
+        return;
+    }
+    room->begun = room->begun || p->view.mode == AT_MODE_LEAVING;
+    if (room->waiting == NULL && !room->begun)
         return;
     if (room->out || room->act_out)
         return;
@@ -72,10 +77,13 @@ static void on_looked(struct at_room_call *call)
         end_all(p, AT_OK, NULL);
         return;
     }
+    if (room->code != AT_OK && room->begun && p->view.mode != AT_MODE_READY)
+        return; /* it needs a copy */
     if (room->code != AT_OK) {
         end_all(p, room->code, &room->error);
         return;
     }
+    room->begun = true;
     if (!room->ready)
         return;
     room->act.write.act = AT_ACT_LEAVE;
@@ -100,6 +108,7 @@ static void end_all(struct at_peering *p, enum at_code code, const struct at_err
 {
     struct at_mail *next = NULL;
 
+    p->leave.begun = false;
     for (struct at_mail *m = AT_TAKE(p->leave.waiting); m != NULL; m = next) {
         struct at_leave *leave = (struct at_leave *)m;
         next = m->next;

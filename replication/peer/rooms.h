@@ -221,7 +221,7 @@ struct at_leave_room {
     struct at_mail *waiting; /* leaves */
     bool out;
     bool act_out;
-    bool begun; /* leave_begin has answered OK */
+    bool begun; /* leave_begin has answered OK, and it has not ended since */
     bool ready; /* as the last call found it */
     bool done;
     enum at_code code; /* of leave_begin */
