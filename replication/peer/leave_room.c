@@ -9,6 +9,11 @@
  */
 
 #define RETRY_NS (100 * AT_MS_NS)
+/* Under a steady load V would run ahead of what the others have durably for as long as it is pulled
+ * on. So pulls rest for a while, longer than anyone takes to sync, and then go on for a moment: one
+ * that waits for a member that was removed meanwhile has to hear of that. */
+#define HOLD_NS (4000 * AT_MS_NS)
+#define PULL_NS (1000 * AT_MS_NS)
 
 static void run(struct at_replica_call *call, struct at_replica *replica);
 static void on_looked(struct at_room_call *call);
@@ -44,6 +49,22 @@ void at_leave_room_step(struct at_peering *p)
     room->call.call.run = run;
     room->call.on_end = on_looked;
     room->out = at_peering_call(p, &room->call);
+}
+
+bool at_leave_room_holds(struct at_peering *p)
+{
+    struct at_leave_room *room = &p->leave;
+
+    if (p->view.mode != AT_MODE_LEAVING) {
+        room->hold_ns = 0;
+        return false;
+    }
+    if (room->hold_ns == 0 || p->now_ns - room->hold_ns >= HOLD_NS + PULL_NS)
+        room->hold_ns = p->now_ns;
+    uint64_t since_ns = p->now_ns - room->hold_ns;
+    bool holds = since_ns < HOLD_NS;
+    at_peering_wake_at(p, room->hold_ns + (holds ? HOLD_NS : HOLD_NS + PULL_NS));
+    return holds;
 }
 
 void at_leave_room_drop(struct at_peering *p)

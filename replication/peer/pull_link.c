@@ -81,7 +81,7 @@ void at_pull_link_step(struct at_neighbor *peer)
     struct at_asking *asking = &peer->link.asking;
 
     at_pull_link_open(peer);
-    if (!may_ask(peer))
+    if (!may_ask(peer) || at_leave_room_holds(p))
         return;
     while (at_asking_due(asking, p->now_ns) && peer->link.lane_count < AT_ASKING_DEPTH_MAX)
         ask(peer);

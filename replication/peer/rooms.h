@@ -227,6 +227,7 @@ struct at_leave_room {
     enum at_code code; /* of leave_begin */
     struct at_error error;
     uint64_t due_ns;
+    uint64_t hold_ns; /* when this turn of holding, then pulling, began; 0: none has */
 };
 
 struct at_fence_room {
@@ -459,6 +460,8 @@ void at_join_room_step(struct at_peering *p);
 
 void at_leave_room_add(struct at_peering *p, struct at_leave *leave);
 void at_leave_room_step(struct at_peering *p);
+/* at_leave_room_holds: pulls rest, so that the others can come up with what this cluster has. */
+bool at_leave_room_holds(struct at_peering *p);
 /* at_leave_room_drop ends the waits as CANCELLED. */
 void at_leave_room_drop(struct at_peering *p);
 
