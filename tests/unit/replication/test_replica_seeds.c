@@ -85,8 +85,9 @@ static void a_gap_of_what_no_living_member_has_is_none(void **state)
     pull(B, A);
     pull(B, C);
     assert_int_equal(mode_of(B), AT_MODE_NEEDS_COPY);
-    /* C loses its tail; of A there is nothing then, as its removal says */
+    /* C loses its tail; of A there is nothing then, as its removal says; nor of a later epoch */
     struct at_replica *b = model_replica(&m, B);
+    b->gaps[b->gap_count++] = (struct at_open_gap){.at = {id_of(A), 2, 0}, .reporters = 1};
     at_replica_members_removed(b, &removal);
     assert_int_equal(b->gap_count, 0);
     assert_int_equal(b->mode, AT_MODE_READY);
@@ -186,6 +187,10 @@ static void an_acknowledgement_of_two_that_leave_at_once_ends_both(void **state)
     assert_false(model_leave(&m, B)); /* both write LEAVE, neither takes the other's */
     assert_false(model_leave(&m, C));
     assert_int_equal(model_exchange(&m, B, C, ENOUGH), -1);
+    struct at_join join = {.instance_id = 77, .from = id_of(B), .mode = AT_MODE_LEAVING};
+    struct at_join_answer answer;
+    assert_int_equal(at_replica_on_join(model_replica(&m, C), &join, &answer), AT_OK);
+    assert_int_equal(answer.verdict, AT_JOIN_NEVER);
     pull(A, B);
     pull(A, C);
     assert_true(model_leave(&m, B));
@@ -218,14 +223,17 @@ static void facts_that_come_with_a_LEAVE_are_taken(void **state)
     uint64_t got = 9;
     (void)state;
 
+    pull(A, C);
     struct at_replica *a = model_replica(&m, A);
+    assert_int_equal(a->guard.clocks[0].member.v, C + 1);
     at_replica_member_left(a, (struct at_position){id_of(C), 2, 1});
+    assert_int_equal(a->guard.clocks[0].member.v, 0); /* its clock counts no more */
     reply.facts.ends = &end;
     reply.facts.end_count = 1;
     assert_true(at_replica_merge_reply(a, &reply, model_wall(&m, A), m.now_ns));
     assert_true(at_origin_end(origin_at(A, C), 1, &got));
     assert_int_equal(got, 0);
-    assert_int_equal(a->guard.clocks[0].member.v, 0); /* its clock counts no more */
+    assert_int_equal(a->guard.clocks[0].member.v, 0);
 }
 
 static void a_registration_in_an_epoch_that_left_the_vectors_is_known_or_lost(void **state)
@@ -239,8 +247,7 @@ static void a_registration_in_an_epoch_that_left_the_vectors_is_known_or_lost(vo
     at_origin_skip_to(c, 2);
     assert_int_equal(at_replica_on_join(a, &join, &answer), AT_OK);
     assert_int_equal(answer.verdict, AT_JOIN_UNKNOWN); /* C lives: it may tell more */
-    struct at_removal removal = {.members = {id_of(C)}, .member_count = 1};
-    at_replica_members_removed(a, &removal);
+    at_replica_member_left(a, (struct at_position){id_of(C), 2, 1});
     assert_int_equal(at_replica_on_join(a, &join, &answer), AT_OK);
     assert_int_equal(answer.verdict, AT_JOIN_NEVER);
 }
