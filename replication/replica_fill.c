@@ -37,16 +37,19 @@ enum at_code at_replica_may_donate(const struct at_replica *r,
     if (at == AT_NO_ORIGIN || at == r->self_index || !at_replica_is_sound(r, at))
         return at_fail(reterr, AT_FAILED_PRECONDITION,
                        "the donor does not know member %" PRIu32 " yet", receiver.v);
+    /* Some of it is enough: there may be nobody who has all. The rest comes from another one. */
     for (uint32_t i = 0; i < needs->count; i++) {
         const struct at_position *p = &needs->items[i];
         uint32_t of = at_replica_find_origin(r, p->origin);
         if (of != AT_NO_ORIGIN && p->epoch < r->origins[of].first_open)
-            continue;
-        if (at_vector_get(&r->applied, p->origin, p->epoch) < p->seq)
-            return at_fail(reterr, AT_FAILED_PRECONDITION,
-                           "the donor lacks entries of member %" PRIu32 " too", p->origin.v);
+            return AT_OK;
+        if (at_vector_get(&r->applied, p->origin, p->epoch) >= p->seq)
+            return AT_OK;
     }
-    return AT_OK;
+    if (needs->count == 0)
+        return AT_OK;
+    return at_fail(reterr, AT_FAILED_PRECONDITION,
+                   "the donor lacks entries of member %" PRIu32 " too", needs->items[0].origin.v);
 }
 
 void at_replica_copy_state(const struct at_replica *r,

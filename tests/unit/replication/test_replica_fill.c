@@ -56,6 +56,11 @@ static void only_one_that_has_what_lacks_and_knows_the_receiver_donates(void **s
     (void)at_vector_raise(&needs, (struct at_position){{A + 1}, 1, 2});
     assert_int_equal(at_replica_may_donate(a, (struct at_member_id){B + 1}, &needs, &error),
                      AT_FAILED_PRECONDITION);
+    assert_true(model_write(&m, C, 1));
+    (void)model_exchange(&m, A, C, 100);
+    (void)at_vector_raise(&needs, (struct at_position){{C + 1}, 1, 1});
+    /* one gap of two: the other one is closed by somebody else */
+    assert_int_equal(at_replica_may_donate(a, (struct at_member_id){B + 1}, &needs, &error), AT_OK);
     assert_true(model_copy_begin(&m, B, A));
     assert_int_equal(
         at_replica_may_donate(model_replica(&m, B), (struct at_member_id){A + 1}, &none, &error),
