@@ -36,7 +36,7 @@ struct at_copy_state {
 };
 
 /* at_replica_may_donate is rule 27: FAILED_PRECONDITION with the reason. `needs`: the receiver's
- * gaps, which V must cover. */
+ * gaps, one of which at least V must cover. */
 AT_MUST_USE enum at_code at_replica_may_donate(const struct at_replica *r,
                                                struct at_member_id receiver,
                                                const struct at_vector *needs,
