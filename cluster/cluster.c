@@ -23,11 +23,12 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/runfile.h"
+#include "cluster/admin/backup_worker.h"
 #include "cluster/departure.h"
 #include "cluster/genesis.h"
 #include "cluster/graduation.h"
+#include "cluster/methods.h"
 #include "cluster/peering_glue.h"
-#include "cluster/service/backup_worker.h"
 #include "google/bigtable/v2/response_params.pb-c.h"
 #include "wire/grpc_reflection.h"
 

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/log.h"
-#include "cluster/service/member_end.h"
+#include "cluster/control/member_end.h"
 #include "replication/peer/peering.h"
 
 #define TURN_MS 100

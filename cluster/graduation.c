@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/log.h"
-#include "cluster/service/cluster_progress.h"
-#include "cluster/service/instance_view.h"
+#include "cluster/admin/cluster_progress.h"
+#include "cluster/admin/instance_view.h"
 
 #define TURN_MS 100
 #define RECORDS_MAX 2

@@ -63,4 +63,7 @@ void at_on_read_modify_write_row(struct at_grpc_call *call, void *ctx);
 void at_on_ping_and_warm(struct at_grpc_call *call, void *ctx);
 void at_on_unimplemented(struct at_grpc_call *call, void *ctx);
 
+/* at_data_methods fills `methods` with the data API; returns how many. */
+size_t at_data_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
+
 #endif

@@ -77,11 +77,6 @@ struct at_service {
     struct at_service_state *state; /* made by at_service_methods */
 };
 
-/* All methods this cluster serves, to be given to the gRPC server. The array lives as long as the
- * service. */
-const struct at_grpc_method *at_service_methods(struct at_service *service, size_t *ret_count);
-void at_service_methods_free(const struct at_grpc_method **methods);
-
 /* --- shared by handlers (request.c) --- */
 
 /* at_service_begin puts what every answer carries: ResponseParams and server-timing. Call before
@@ -142,17 +137,5 @@ AT_MUST_USE enum at_code at_service_profile_check(struct at_service *service,
                                                   struct at_slice id,
                                                   enum at_profile_use use,
                                                   struct at_error *reterr);
-
-/* --- rooms: each fills `methods` from its own table; returns how many --- */
-size_t at_data_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
-size_t
-at_table_admin_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
-size_t
-at_profile_admin_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
-size_t
-at_namespace_admin_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
-size_t at_backup_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
-size_t at_control_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
-size_t at_health_methods(struct at_service *service, struct at_grpc_method *methods, size_t max);
 
 #endif

@@ -15,7 +15,7 @@ static void fill(struct fx *f, uint64_t bytes, size_t value_bytes)
 {
     char *value = at_alloc(value_bytes + 1);
     struct at_mutation m[ROW_CELLS];
-    char qualifiers[ROW_CELLS][8];
+    char qualifiers[ROW_CELLS][16];
     char row[24];
     uint64_t n = 0;
     uint64_t seed = 88172645463325252u;

@@ -3,9 +3,9 @@
  * fields of a record of each name that is looked for; whatever they are, views are made of them. */
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "cluster/service/cluster_progress.h"
-#include "cluster/service/instance_view.h"
-#include "cluster/service/member_end.h"
+#include "cluster/admin/cluster_progress.h"
+#include "cluster/admin/instance_view.h"
+#include "cluster/control/member_end.h"
 #include "cluster/service/namespaces.h"
 #include "cluster/service/profile_cache.h"
 #include "replication/peer/peering.h"

@@ -56,7 +56,7 @@ static bool apply(struct at_slice payload)
 {
     struct at_replica_view view;
     struct at_record_builder builder;
-    struct at_run run = {{2}, EPOCH, {NULL, 0}};
+    struct at_run run = {{2}, EPOCH, {NULL, 0}, 0};
     struct fx_reply *reply = AT_NEW(struct fx_reply);
 
     fx_view(&world.fx, &view);

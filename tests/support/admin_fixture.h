@@ -8,7 +8,8 @@
 #include <stdatomic.h>
 
 #include "atoll/v1/control.pb-c.h"
-#include "cluster/service/admin.h"
+#include "cluster/admin/admin.h"
+#include "cluster/methods.h"
 #include "cluster/service/state.h"
 #include "google/iam/v1/iam_policy.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"

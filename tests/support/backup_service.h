@@ -5,8 +5,8 @@
 
 #include <time.h>
 
-#include "cluster/service/backup_job.h"
-#include "cluster/service/backup_worker.h"
+#include "cluster/admin/backup_job.h"
+#include "cluster/admin/backup_worker.h"
 #include "support/admin_fixture.h"
 
 #define BS_UNUSED __attribute__((unused))

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "appprofile/profile.h"
+#include "cluster/service/data.h"
 #include "cluster/service/service.h"
 #include "cluster/service/state.h"
 #include "support/row_reader.h"

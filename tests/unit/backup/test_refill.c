@@ -43,7 +43,7 @@ static void fill(struct bfx *b)
 {
     bfx_open(b);
     for (int i = 0; i < 9000; i++) { /* more than a batch */
-        char q[8];
+        char q[16];
         (void)snprintf(q, sizeof(q), "%d", i);
         if (i % 90 == 0)
             assert_int_equal(fx_set(&b->fx, i % 180 ? "r1" : "r2", "f", q, 1000, q), AT_OK);

@@ -201,7 +201,7 @@ static void a_snapshot_of_before_keeps_what_it_had(void **state)
     commit(f);
     struct at_snapshot *first = at_snapshot_open(f->engine);
     for (int round = 0; round < 3; round++) {
-        char value[8];
+        char value[16];
         snprintf(value, sizeof(value), "%d", round + 2);
         assert_int_equal(at_aside_new(f->engine, &a, NULL), AT_OK);
         aside_put(a, "a", value);

@@ -60,7 +60,7 @@ static void chunks_of_any_size_make_the_same_part(void **state)
     assert_int_equal(fx_drop(&a, "t", "x"), AT_OK);
     assert_int_equal(fx_delete_row(&a, "gone"), AT_OK);
     for (int i = 0; i < 20; i++) {
-        char row[8];
+        char row[16];
         snprintf(row, sizeof(row), "r%02d", i);
         assert_int_equal(fx_set(&a, row, "f", "q", 1000, "value"), AT_OK);
     }

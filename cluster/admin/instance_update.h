@@ -1,0 +1,10 @@
+/* instance_update.h: UpdateInstance and PartialUpdateInstance. ADAPTER. `ctx` is the at_service. */
+#ifndef ATOLL_CLUSTER_ADMIN_INSTANCE_UPDATE_H
+#define ATOLL_CLUSTER_ADMIN_INSTANCE_UPDATE_H
+
+#include "cluster/service/service.h"
+
+void at_on_update_instance(struct at_grpc_call *call, void *ctx);
+void at_on_partial_update_instance(struct at_grpc_call *call, void *ctx);
+
+#endif
