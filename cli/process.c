@@ -82,7 +82,7 @@ static void end_stray(struct at_state_dir *s, const char *name)
         (void)kill(pid, SIGKILL);
         while (at_state_dir_is_process(pid, run_file))
             (void)usleep(POLL_US);
-        (void)waitpid(pid, NULL, WNOHANG);
+        (void)waitpid(pid, NULL, 0); /* it has ended: at once, whether it is our child or not */
     }
     if (dir)
         (void)closedir(dir);

@@ -186,12 +186,21 @@ static void one_that_ignores_sigterm_is_killed_in_the_end(void **unused)
     assert_int_not_equal(kill(pid, 0), 0);
 }
 
+/* A process has no command line yet for a moment after it was spawned. */
+static pid_t spawn_mute(void)
+{
+    pid_t pid = spawn("mute");
+    while (!at_state_dir_is_process(pid, at_state_dir_path(&s, "run", "mute", ".json")))
+        (void)usleep(1000);
+    return pid;
+}
+
 /* As when the command that started it was killed at once. */
 static void what_was_started_and_never_served_is_found(void **unused)
 {
     (void)unused;
-    pid_t first = spawn("mute");
-    pid_t second = spawn("mute");
+    pid_t first = spawn_mute();
+    pid_t second = spawn_mute();
     assert_int_not_equal(kill(first, 0), 0);
     assert_int_equal(kill(second, 0), 0);
     assert_false(at_process_stop_one(&s, "mute", 0));

@@ -308,9 +308,11 @@ static void unknown_kinds_and_negative_timestamps_are_refused(void **state)
         {(const uint8_t *)"\x93\x04\x00\xc4\x00", 5}, /* member 0 */
         {(const uint8_t *)"\x92\x05\x01", 3},         /* leaving needs no more */
         {(const uint8_t *)"\x94\x06\x90\x90\x00", 5}, /* nobody is removed */
-        {(const uint8_t *)"\x94\x06\x99\1\2\3\4\5\6\7\x08\x09\x90\x00", 14}, /* too many */
-        {(const uint8_t *)"\x94\x06\x91\1\x91\x94\1\1\0\1\x00", 11},         /* epoch 0 */
-        {(const uint8_t *)"\x94\x06\x91\1\x91\x94\0\1\1\1\x00", 11},         /* voucher 0 */
+        {(const uint8_t *)"\x94\x06\xdc\x00\x19\1\2\3\4\5\6\7\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"
+                          "\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x90\x00",
+         32},                                                        /* too many */
+        {(const uint8_t *)"\x94\x06\x91\1\x91\x94\1\1\0\1\x00", 11}, /* epoch 0 */
+        {(const uint8_t *)"\x94\x06\x91\1\x91\x94\0\1\1\1\x00", 11}, /* voucher 0 */
         {(const uint8_t *)"\x94\x06\x91\1\x91\x93\1\1\1\x00", 10},
         {(const uint8_t *)"\x91\x07", 2},          /* released: what? */
         {(const uint8_t *)"\x92\x02\x90", 3},      /* no records */

@@ -21,7 +21,8 @@ static enum at_code load(struct at_profile_table *t,
     at_arena_init(&arena, 4096);
     at_buf_init(&bytes, AT_MIB);
     fake_set_profiles(&f, profiles, count, version);
-    fake_pack_heartbeat(&f, 0, &arena, &bytes);
+    Atoll__V1__HeartbeatRequest knows_nothing = ATOLL__V1__HEARTBEAT_REQUEST__INIT;
+    fake_pack_heartbeat(&f, &knows_nothing, &arena, &bytes);
     enum at_code code = at_profile_table_load(t, at_buf_slice(&bytes), NULL);
     at_buf_deinit(&bytes); /* the table has copied what it keeps */
     at_arena_deinit(&arena);

@@ -24,7 +24,7 @@ static void a_table_is_entered_once_until_it_is_left(void **state)
 static void the_set_is_bounded(void **state)
 {
     struct at_drop_set set;
-    char id[AT_TABLE_ID_BYTES_MAX + 1];
+    char id[AT_KEPT_NAME_BYTES_MAX + 1];
 
     (void)state;
     at_drop_set_init(&set);
