@@ -95,6 +95,7 @@ static bool is_named(const struct remove_options *o, const char *id)
 }
 
 /* Asks the clusters that stay, one after the other, until one answers. */
+/* NOLINTNEXTLINE(readability-function-size): one question, whole */
 static enum at_code ask_any(struct at_state_dir *s,
                             const struct remove_options *o,
                             struct at_ask ask,

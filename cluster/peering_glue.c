@@ -105,6 +105,7 @@ static bool port_act(void *ctx, struct at_act_write *write)
     return at_store_act(ctx, write);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): what a copy passes along is many small things */
 static enum at_code source_open(void *ctx,
                                 struct at_member_id receiver,
                                 const struct at_vector *needs,
@@ -124,6 +125,7 @@ static enum at_code source_open(void *ctx,
     return AT_OK;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): what a copy passes along is many small things */
 static enum at_code source_read(void *source,
                                 uint32_t part,
                                 struct at_slice cursor,

@@ -52,6 +52,7 @@ struct at_slice at_backup_pack(struct at_arena *arena, const backup_t *backup)
     return at_admin_pack(arena, &stored.base);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a look-up with two results */
 enum at_code at_backup_find(const struct at_service *service,
                             const struct at_catalog *catalog,
                             const struct at_backup_name *name,

@@ -103,6 +103,7 @@ collect(struct backup_list *list, const struct at_catalog *catalog, struct at_er
         if (at_backup_filter_matches(&list->filter, backup))
             list->items[list->count++] = backup;
     }
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
     qsort_r(list->items, list->count, sizeof(list->items[0]), compare, &list->order);
     return AT_OK;
 }

@@ -214,6 +214,7 @@ static void sweep(struct at_backup_worker *w, const struct at_catalog *catalog)
     if (!dir)
         return; /* there are none yet */
     at_arena_init(&arena, ARENA_BYTES);
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this thread's own */
     while ((entry = readdir(dir)) != NULL) {
         at_arena_reset(&arena);
         if (entry->d_name[0] == '.' || is_known(w->service, catalog, entry->d_name, &arena))

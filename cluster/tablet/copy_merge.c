@@ -31,6 +31,7 @@ uint64_t at_copy_key_hlc(struct at_slice key)
     return ~at_get_be64(key.data + key.len - AT_KEY_STAMP_BYTES);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): what a copy passes along is many small things */
 enum at_code at_copy_merge(struct at_engine *engine,
                            const struct at_snapshot *own,
                            const struct at_copy_rule *rule,

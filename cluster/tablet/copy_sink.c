@@ -324,11 +324,13 @@ static enum at_code plan(struct at_copy_sink *s, struct at_error *reterr)
 
 static enum at_code check_tiles(const struct at_copy_sink *s, struct at_error *reterr)
 {
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
     const struct at_copy_part **sorted = at_alloc((s->part_count + 1) * sizeof(*sorted));
     bool ok = true;
 
     for (uint32_t i = 0; i < s->part_count; i++)
         sorted[i] = &s->parts[i].told;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
     qsort(sorted, s->part_count, sizeof(*sorted), compare_parts);
     for (uint32_t i = 0; i < s->part_count; i++) {
         const struct at_copy_part *p = sorted[i];
@@ -403,6 +405,7 @@ static struct at_copy_table_progress *progress_of(struct at_copy_sink *s, struct
     return NULL;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): two small loops */
 static void make_progress(struct at_copy_sink *s)
 {
     uint32_t cap = 0;

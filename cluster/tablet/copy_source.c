@@ -122,6 +122,7 @@ uint64_t at_copy_source_bytes(const struct at_copy_source *source)
     return source->bytes;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): what a copy passes along is many small things */
 enum at_code at_copy_source_read(struct at_copy_source *source,
                                  uint32_t part,
                                  struct at_slice cursor,
@@ -189,10 +190,12 @@ static enum at_code read_ids(struct at_copy_source *s, struct at_error *reterr)
             AT_OK)
             return damaged(reterr);
     AT_TRY(at_iter_status(i, reterr));
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
     s->tables = at_alloc((s->ids.count + 1) * sizeof(*s->tables));
     for (uint32_t at = 0; at < s->ids.count; at++)
         if (s->ids.items[at].parent == 0)
             s->tables[s->table_count++] = &s->ids.items[at];
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
     qsort(s->tables, s->table_count, sizeof(*s->tables), compare_ids);
     return AT_OK;
 }
@@ -223,6 +226,7 @@ static const struct at_local_id *find_id(const struct at_copy_source *s, uint32_
     const struct at_local_id wanted = {.id = table_id};
     const struct at_local_id *key = &wanted;
     const struct at_local_id *const *found =
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
         bsearch(&key, s->tables, s->table_count, sizeof(*s->tables), compare_ids);
 
     return found != NULL ? *found : NULL;
@@ -384,6 +388,7 @@ row_key(struct at_copy_source *s, uint32_t table_id, uint32_t family_id, struct 
     return at_arena_copy(&s->arena, at_buf_slice(&key));
 }
 
+/* NOLINTNEXTLINE(readability-function-size): what a copy passes along is many small things */
 static enum at_code read_catalog(struct at_copy_source *s,
                                  struct at_slice cursor,
                                  size_t max_bytes,
@@ -480,6 +485,7 @@ static enum at_code read_parts(struct at_copy_source *s,
     return AT_OK;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): what a copy passes along is many small things */
 static enum at_code read_cells(struct at_copy_source *s,
                                const struct source_part *p,
                                struct at_slice from,

@@ -26,8 +26,6 @@ struct copy_step {
  * RESOURCE_EXHAUSTED when it was not taken. */
 AT_MUST_USE enum at_code
 copy_step_do(struct at_store *s, struct copy_step *step, struct at_error *reterr);
-/* write_copy runs a step. Writer thread. */
-void write_copy(struct writer *w, struct copy_step *step);
 
 /* --- the source --- */
 

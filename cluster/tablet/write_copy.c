@@ -223,8 +223,10 @@ static void list_prefixes(struct writer *w, struct at_copy_sink *s)
 {
     const struct at_local_ids *ids = &w->ids;
     const struct at_local_id **tables =
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
         at_alloc(((size_t)ids->last_table_id + 1) * sizeof(*tables));
 
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
     memset(tables, 0, ((size_t)ids->last_table_id + 1) * sizeof(*tables));
     for (uint32_t i = 0; i < ids->count; i++)
         if (ids->items[i].parent == 0)

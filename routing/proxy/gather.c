@@ -174,10 +174,9 @@ static void on_done(void *ctx, const struct at_grpc_result *result)
     part->upstream = NULL;
     at_front_outcome(part->front, part->target, result);
     at_front_unuse(part->front, part->target);
-    if (result->code == AT_OK)
+    bool has_none = result->code == AT_NOT_FOUND || result->code == AT_UNIMPLEMENTED;
+    if (result->code == AT_OK || has_none)
         end_part(part, true);
-    else if (result->code == AT_NOT_FOUND || result->code == AT_UNIMPLEMENTED)
-        end_part(part, true); /* it has none */
     else
         attempt(part);
 }
