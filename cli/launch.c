@@ -2,8 +2,10 @@
 #include "cli/launch.h"
 
 #include <argp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -13,6 +15,7 @@
 struct launch_options {
     const char *state_dir;
     const char *verb;
+    pid_t parent; /* 0: whoever asked need not live on */
 };
 
 static const struct {
@@ -30,7 +33,7 @@ static const struct {
 
 static enum at_code run(const struct launch_options *o, json_t *answer, struct at_error *reterr);
 
-enum { OPT_STATE = 256 };
+enum { OPT_STATE = 256, OPT_PARENT };
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): the signature is argp's. */
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -39,6 +42,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case OPT_STATE:
         o->state_dir = arg;
+        return 0;
+    case OPT_PARENT:
+        o->parent = (pid_t)strtol(arg, NULL, 10);
         return 0;
     case ARGP_KEY_ARG:
         if (o->verb)
@@ -54,11 +60,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* Ends with the router that asked: one that is started anew looks at the folders once and goes on
+ * with what it finds, so nothing may come into being behind its back. */
+static bool lives_with(pid_t parent)
+{
+    if (parent == 0)
+        return true;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return getppid() == parent; /* else it was gone before */
+}
+
 int at_command_launch(int argc, char **argv)
 {
     static const struct argp_option OPTIONS[] = {
         {"state-dir", OPT_STATE, "DIR", 0, "the router's folder (default " AT_STATE_DIR_DEFAULT ")",
          0},
+        {"parent", OPT_PARENT, "PID", 0, "end when this process, which started it, ends", 0},
         {0},
     };
     static const struct argp ARGP = {
@@ -67,6 +84,8 @@ int at_command_launch(int argc, char **argv)
     struct launch_options o = {.state_dir = AT_STATE_DIR_DEFAULT};
     if (argp_parse(&ARGP, argc, argv, 0, NULL, &o) != 0)
         return 2;
+    if (!lives_with(o.parent))
+        return 1;
     struct at_error error = {0};
     json_t *answer = json_object();
     enum at_code code = run(&o, answer, &error);

@@ -166,7 +166,7 @@ enum at_code at_launch_delete_instance(struct at_launch *l, struct at_error *ret
     struct at_state_dir s;
     const char *path = at_state_dir_of(l->root, l->project, l->instance);
     if (access(path, F_OK) != 0)
-        return AT_OK;
+        return at_launch_sweep(l, reterr); /* an earlier run may have been killed over the rest */
     at_state_dir_begin(&s, path);
     enum at_code code = at_state_dir_lock(&s, reterr);
     if (code == AT_OK)

@@ -185,6 +185,7 @@ static void decide(const struct at_grpc_reflection *reflection,
         list_services(reflection, arena, out);
         return;
     case CASE(_NOT_SET):
+    default: /* the generated enum has one more, for its size */
         break;
     }
     fail(arena, AT_INVALID_ARGUMENT, "the request asks for nothing", out);

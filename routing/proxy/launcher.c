@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -79,7 +80,10 @@ void at_launcher_close(struct at_launcher *l)
 static int spawn(struct at_launch_run *run, uv_loop_t *uv, const char *verb)
 {
     const struct at_launcher *l = run->launcher;
-    const char *arguments[] = {"atoll", "launch", verb, "--state-dir", l->state_dir, NULL};
+    char parent[16];
+    (void)snprintf(parent, sizeof(parent), "%d", (int)getpid());
+    const char *arguments[] = {"atoll",      "launch",   verb,   "--state-dir",
+                               l->state_dir, "--parent", parent, NULL};
     uv_stdio_container_t stdio[3] = {
         {.flags = (uv_stdio_flags)(UV_CREATE_PIPE | UV_READABLE_PIPE),
          .data.stream = (uv_stream_t *)&run->in},
