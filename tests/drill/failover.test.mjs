@@ -9,7 +9,7 @@ import {
 } from '../support/drill.mjs';
 import {eventually, Instance, replicated} from '../support/instance.mjs';
 
-const ROUNDS = Number(process.env.ROUNDS ?? 20);
+const ROUNDS = Number(process.env.ROUNDS ?? 8);
 const CONNECTIONS = 8;
 const DEADLINE_MS = 2000;
 const DOWN_MS = 3000;

@@ -14,7 +14,7 @@ import {Api, unpack} from '../conformance/api.mjs';
 import {BulkWriter, checkEverywhere, Dice, FAMILY, Ledger, newSeed, readAll, sleep} from '../support/drill.mjs';
 import {eventually, Instance, replicated} from '../support/instance.mjs';
 
-const ROUNDS = Number(process.env.ROUNDS ?? 3);
+const ROUNDS = Number(process.env.ROUNDS ?? 2);
 const PRELOAD = Number(process.env.PRELOAD ?? 40000);
 const RATE = Number(process.env.RATE ?? 5000);
 const VALUE_BYTES = 400;

@@ -10,7 +10,7 @@ import {
 import {eventually, Instance, replicated} from '../support/instance.mjs';
 import {deleteRow, setCell} from '../support/raw.mjs';
 
-const ROUNDS = Number(process.env.ROUNDS ?? 50);
+const ROUNDS = Number(process.env.ROUNDS ?? 20);
 const CLUSTERS = ['lab-c1', 'lab-c2', 'lab-c3'];
 
 test('acknowledged writes and deletes survive kill -9 of every cluster in turn', async t => {

@@ -11,7 +11,7 @@ import {setTimeout as sleep} from 'node:timers/promises';
 import {Dice} from '../support/drill.mjs';
 import {Instance} from '../support/instance.mjs';
 
-const ROUNDS = Number(process.env.ROUNDS ?? 10);
+const ROUNDS = Number(process.env.ROUNDS ?? 4);
 const SEED = Number(process.env.SEED ?? Date.now() % 100000);
 const SETTLE_MS = 40000;
 const NAME = 'projects/atoll/instances/more';

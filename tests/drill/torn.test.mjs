@@ -9,7 +9,7 @@ import {Dice, newSeed} from '../support/drill.mjs';
 import {eventually, Instance} from '../support/instance.mjs';
 import {deleteRow, setCell} from '../support/raw.mjs';
 
-const SECONDS = Number(process.env.TORN_S ?? 15);
+const SECONDS = Number(process.env.TORN_S ?? 6);
 const TABLE = 'pairs';
 const ROWS = ['row1', 'row2'];
 const TIMESTAMP = 1000; // always the same one, so that each write takes the place of the one before

@@ -15,7 +15,7 @@
  *   ATOLL_PROPERTY_SEED=n    runs the one program of this seed
  *   ATOLL_PROPERTY_COUNT=n   runs n programs, from seed 1 on */
 
-#define DEFAULT_COUNT 1000
+#define DEFAULT_COUNT 300
 #define PROGRAMS_PER_WORLD 100
 #define SHRINK_TRIES 1500
 #define ANSWER_BYTES_MAX (64 * AT_MIB)

@@ -13,7 +13,7 @@
  * by force, tokens. The model checks every step; this file checks tokens, and at rest that all have
  * the same. A seed that fails is printed:  ATOLL_SIM_SEED=<seed> runs it alone. */
 
-#define SEEDS 300
+#define SEEDS 100
 #define STEPS 500
 #define FLIGHTS_MAX 64
 #define TOKENS_MAX 4
