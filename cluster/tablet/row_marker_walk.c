@@ -150,18 +150,8 @@ static enum at_code find_families(struct at_row_marker_walk *w, struct at_error 
 static enum at_code
 open_source(struct at_row_marker_walk *w, struct at_row_source *s, struct at_error *reterr)
 {
-    at_buf_clear(&w->target);
-    at_buf_clear(&w->scratch);
-    AT_TRY(at_key_seek_row(&w->target, s->table_id, s->family_id, at_buf_slice(&w->row)));
-    AT_TRY(at_key_seek_family_end(&w->scratch, s->table_id, s->family_id));
-    struct at_iter_options options = {
-        .snapshot = w->snapshot,
-        .lower = at_buf_slice(&w->target),
-        .upper = at_buf_slice(&w->scratch),
-        .scan = true,
-    };
-    s->iter = at_iter_open(at_store_engine(w->store), AT_SPACE_CELLS, &options);
-    return at_row_source_seek(s, at_buf_slice(&w->target), reterr);
+    return at_row_source_open(s, at_store_engine(w->store), w->snapshot, at_buf_slice(&w->row),
+                              reterr);
 }
 
 static void close_walk(struct at_row_marker_walk *w)

@@ -11,6 +11,29 @@
 
 static enum at_code settle(struct at_row_source *s, struct at_error *reterr);
 
+enum at_code at_row_source_open(struct at_row_source *s,
+                                struct at_engine *engine,
+                                const struct at_snapshot *snapshot,
+                                struct at_slice row,
+                                struct at_error *reterr)
+{
+    AT_CLEANUP(at_buf_deinit) struct at_buf from;
+    AT_CLEANUP(at_buf_deinit) struct at_buf end;
+
+    at_buf_init(&from, AT_KEY_BYTES_MAX);
+    at_buf_init(&end, AT_KEY_BYTES_MAX);
+    AT_TRY(at_key_seek_row(&from, s->table_id, s->family_id, row));
+    AT_TRY(at_key_seek_family_end(&end, s->table_id, s->family_id));
+    struct at_iter_options options = {
+        .snapshot = snapshot,
+        .lower = at_buf_slice(&from),
+        .upper = at_buf_slice(&end),
+        .scan = true,
+    };
+    s->iter = at_iter_open(engine, AT_SPACE_CELLS, &options);
+    return at_row_source_seek(s, at_buf_slice(&from), reterr);
+}
+
 enum at_code at_row_source_next(struct at_row_source *s, struct at_error *reterr)
 {
     AT_ASSERT(s->valid);

@@ -25,6 +25,15 @@ struct at_row_source {
                                price per seek */
 };
 
+/* at_row_source_open gives `s` an iterator over the rest of its family under `snapshot`, standing
+ * at the first key at or behind the start of `row` (empty: the family's first). The owner closes
+ * it. */
+AT_MUST_USE enum at_code at_row_source_open(struct at_row_source *s,
+                                            struct at_engine *engine,
+                                            const struct at_snapshot *snapshot,
+                                            struct at_slice row,
+                                            struct at_error *reterr);
+
 /* Moves return DATA_LOSS for what is not a key, else what the iterator says. */
 AT_MUST_USE enum at_code at_row_source_next(struct at_row_source *s, struct at_error *reterr);
 AT_MUST_USE enum at_code
