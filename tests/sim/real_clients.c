@@ -247,6 +247,14 @@ static void check_in_log(struct real_world *w, uint32_t node, const struct real_
                   (unsigned long long)x->u.base.seq);
 }
 
+static void free_answer(struct real_write *x)
+{
+    bool catalog = x->kind == REAL_CATALOG || x->kind == REAL_JOIN;
+
+    if (catalog && x->u.base.code == AT_OK)
+        at_schema_unref(&x->u.catalog.ret_schema);
+}
+
 void real_clients_take(struct real_world *w, uint32_t node)
 {
     struct real_node *n = &w->nodes[node];
@@ -256,9 +264,7 @@ void real_clients_take(struct real_world *w, uint32_t node)
         if (!x->in_use || !x->done)
             continue;
         x->in_use = false;
-        bool catalog = x->kind == REAL_CATALOG || x->kind == REAL_JOIN;
-        if (catalog && x->u.base.code == AT_OK)
-            at_schema_unref(&x->u.catalog.ret_schema);
+        free_answer(x);
         real_hash(w, (uint64_t)x->u.base.code << 8 | node);
         if (x->u.base.code != AT_OK || x->u.base.seq == 0) {
             w->stats.refused++;
@@ -289,6 +295,8 @@ void real_clients_forget(struct real_world *w, uint32_t node)
         /* Nobody knows whether it was registered: the process of the newcomer never begins. */
         if (x->kind == REAL_JOIN)
             w->nodes[x->newcomer].state = REAL_DEAD;
+        if (x->done) /* in a turn of the collector's, and it died before it was told */
+            free_answer(x);
         x->in_use = false;
     }
 }
