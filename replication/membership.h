@@ -82,7 +82,8 @@ AT_MUST_USE enum at_code at_replica_leave_begin(struct at_replica *r, struct at_
  * LEAVE. */
 bool at_replica_leave_ready(const struct at_replica *r);
 /* at_replica_leave_done: LEAVE is written, and every other active member has it durably: it has
- * said so in a pull, or by JOIN_NEVER in answer to a JOIN (who knows it does not pull any more). */
+ * said so in a pull, or by JOIN_NEVER in answer to a JOIN (who knows it does not pull any more), or
+ * has itself come to an end, by the word of one that has LEAVE. */
 bool at_replica_leave_done(const struct at_replica *r);
 
 /* --- forced removal --- */

@@ -17,6 +17,7 @@
 static bool was_never(const struct at_replica *r, uint32_t at, const struct at_join *join);
 static void
 note_leave_known(struct at_replica *r, uint32_t from, const struct at_join_answer *answer);
+static bool names(const struct at_join_answer *answer, struct at_member_id id);
 static void list_active(const struct at_replica *r, struct at_join_answer *answer);
 static bool all_acknowledged(const struct at_replica *r);
 static void believe(struct at_replica *r, uint32_t from, const struct at_join_answer *answer);
@@ -56,7 +57,8 @@ enum at_code at_replica_on_join(struct at_replica *r,
                                           .verdict = AT_JOIN_UNKNOWN,
                                           .hlc = r->hlc.now};
     /* Of two that leave at once neither takes the other's LEAVE any more, nor needs to know. */
-    bool both_left = at_replica_has_left(r) && join->mode == AT_MODE_LEAVING;
+    bool both_left = at != AT_NO_ORIGIN && r->origins[at].state != AT_ORIGIN_KNOWN &&
+                     at_replica_has_left(r) && join->mode == AT_MODE_LEAVING;
     if (both_left || was_never(r, at, join))
         ret_answer->verdict = AT_JOIN_NEVER;
     else if (at != AT_NO_ORIGIN && at_replica_is_active(r, at) && !r->origins[at].fenced)
@@ -74,8 +76,7 @@ void at_replica_on_join_answer(struct at_replica *r, const struct at_join_answer
         from == r->self_index || r->mode == AT_MODE_REMOVED)
         return;
     if (answer->verdict == AT_JOIN_NEVER && at_replica_has_left(r)) {
-        if (from != AT_NO_ORIGIN)
-            note_leave_known(r, from, answer);
+        note_leave_known(r, from, answer);
         at_replica_leave_settle(r);
         return;
     }
@@ -143,18 +144,28 @@ static bool was_never(const struct at_replica *r, uint32_t at, const struct at_j
 }
 
 /* Whoever is active here and not there has come to an end since: all had every registration that
- * this cluster had, before it left. */
+ * this cluster had, before it left. Also one that came after LEAVE, and is not known here, tells
+ * that: all others may have gone since. But it has to have LEAVE, and does not name this cluster
+ * then: else it may be too new to know who there is. */
 static void
 note_leave_known(struct at_replica *r, uint32_t from, const struct at_join_answer *answer)
 {
-    r->peers[from].knows_leave = true;
-    for (uint32_t i = 0; i < r->origin_count; i++) {
-        bool listed = i == from;
-        for (uint32_t k = 0; k < answer->member_count; k++)
-            listed = listed || at_member_eq(answer->members[k].id, r->origins[i].id);
-        if (!listed && i != r->self_index && at_replica_is_active(r, i))
+    if (from != AT_NO_ORIGIN && at_replica_is_active(r, from))
+        r->peers[from].knows_leave = true;
+    else if (names(answer, r->self))
+        return;
+    for (uint32_t i = 0; i < r->origin_count; i++)
+        if (i != from && i != r->self_index && at_replica_is_active(r, i) &&
+            !names(answer, r->origins[i].id))
             r->peers[i].knows_leave = true;
-    }
+}
+
+static bool names(const struct at_join_answer *answer, struct at_member_id id)
+{
+    for (uint32_t k = 0; k < answer->member_count; k++)
+        if (at_member_eq(answer->members[k].id, id))
+            return true;
+    return false;
 }
 
 static void list_active(const struct at_replica *r, struct at_join_answer *answer)

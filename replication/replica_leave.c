@@ -9,7 +9,9 @@
  *     LEFT, LEAVING    pulls nothing: what it took now only it would have; answers pulls
  *     all others durably have LEAVE                           -> REMOVED: it may end
  *
- * A member that is dead and not yet removed is among "all others": the leaver waits. */
+ * A member that is dead and not yet removed is among "all others": the leaver waits. All others may
+ * have left as well while it was down, after they registered who stays. So who stays greets those
+ * that left (JOIN), now and then: whoever has not ended asks back. */
 
 static bool all_others_have(const struct at_replica *r, const struct at_vector *v);
 static bool knows_leave(const struct at_replica *r, uint32_t index);

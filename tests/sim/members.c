@@ -16,7 +16,8 @@ static void
 answer_fence(struct sim_world *w, const struct sim_letter *l, const struct at_fence *fence);
 static uint32_t active_count(const struct sim_world *w, uint32_t node);
 static uint32_t others_stay(const struct sim_world *w, uint32_t node);
-static uint32_t random_member(struct sim_world *w, uint32_t node);
+static void ask_some(struct sim_world *w, uint32_t node, uint32_t members);
+static uint32_t in_state(const struct sim_world *w, uint32_t node, enum at_origin_state state);
 
 void sim_join(struct sim_world *w, uint32_t registrar)
 {
@@ -106,6 +107,8 @@ void sim_member_step(struct sim_world *w, uint32_t node)
         leave_on(w, node);
     else if (n->view.mode == AT_MODE_READY && !n->view.caught_up)
         catch_up(w, node);
+    else if (n->view.mode == AT_MODE_READY)
+        ask_some(w, node, in_state(w, node, AT_ORIGIN_LEFT)); /* greets them: they ask back */
     if (n->state == SIM_UP)
         fence_on(w, node);
 }
@@ -153,13 +156,34 @@ static void leave_on(struct sim_world *w, uint32_t node)
         sim_node_stop(w, node, SIM_GONE);
         return;
     }
-    if (!n->view.left)
-        return;
-    for (uint32_t i = 0; i < (w->faithful ? w->node_count : 1); i++) {
-        uint32_t member = w->faithful ? i : random_member(w, node);
-        if (member != node && sim_is_member(w, node, sim_id(member)))
-            ask_join(w, node, member);
+    if (n->view.left)
+        ask_some(w, node, in_state(w, node, AT_ORIGIN_ACTIVE) | n->greeters);
+}
+
+/* Of all when the network is faithful, else of one. */
+static void ask_some(struct sim_world *w, uint32_t node, uint32_t members)
+{
+    uint32_t first = members != 0 ? sim_below(w, w->node_count) : 0;
+
+    for (uint32_t i = 0; i < w->node_count; i++) {
+        uint32_t member = (first + i) % w->node_count;
+        if (member == node || (members >> member & 1) == 0)
+            continue;
+        ask_join(w, node, member);
+        if (!w->faithful)
+            return;
     }
+}
+
+static uint32_t in_state(const struct sim_world *w, uint32_t node, enum at_origin_state state)
+{
+    const struct at_replica_view *v = &w->nodes[node].view;
+    uint32_t members = 0;
+
+    for (uint32_t i = 0; i < v->member_count; i++)
+        if (v->members[i].state == (uint8_t)state)
+            members |= 1u << (v->members[i].id.v - 1);
+    return members;
 }
 
 static void fence_on(struct sim_world *w, uint32_t node)
@@ -246,6 +270,8 @@ static void answer_join(struct sim_world *w, const struct sim_letter *l, const s
     struct sim_node *n = &w->nodes[l->to];
     struct at_join_answer answer = {0};
 
+    if (n->view.left)
+        n->greeters |= 1u << l->from;
     if (at_replica_on_join(n->replica, join, &answer) != AT_OK)
         return;
     at_buf_clear(&w->scratch);
@@ -312,11 +338,4 @@ static uint32_t others_stay(const struct sim_world *w, uint32_t node)
         count += i != node && sim_up(w, i) && w->nodes[i].view.joined &&
                  w->nodes[i].view.mode == AT_MODE_READY && (w->removed_by_force >> i & 1) == 0;
     return count;
-}
-
-static uint32_t random_member(struct sim_world *w, uint32_t node)
-{
-    const struct at_replica_view *v = &w->nodes[node].view;
-
-    return v->member_count == 0 ? node : v->members[sim_below(w, v->member_count)].id.v - 1;
 }

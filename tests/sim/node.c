@@ -48,6 +48,7 @@ void sim_node_stop(struct sim_world *w, uint32_t node, enum sim_node_state state
 
     n->state = state;
     n->round_open = false;
+    n->greeters = 0;
     at_replica_free(&n->replica);
     at_catalog_free(&n->catalog);
     sim_copies_forget(w, node);

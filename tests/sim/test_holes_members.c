@@ -133,6 +133,44 @@ static void H26_a_leaver_stays_until_all_know(void **state)
     end();
 }
 
+static void steps(uint32_t node, int count)
+{
+    for (int i = 0; i < count && sim_up(w, node); i++) {
+        sim_idle(w, node);
+        sim_member_step(w, node);
+        sim_deliver_due(w);
+        good();
+    }
+}
+
+static void H39_a_leaver_hears_when_all_that_it_knew_have_left(void **state)
+{
+    (void)state;
+    begin(2, ALL);
+    sim_leave(w, B);
+    exchange(2);
+    sim_member_step(w, B); /* LEAVE */
+    pull(A, B);
+    sim_node_crash(w, B, false);
+    sim_join(w, A); /* cluster 2 */
+    copy(C);
+    exchange(3);
+    steps(C, 4);
+    sim_leave(w, A);
+    exchange(3);
+    steps(A, 1);
+    pull(C, A);
+    steps(A, 4);
+    assert_int_equal(w->nodes[A].state, SIM_GONE);
+    sim_node_start(w, B, false);
+    steps(B, 4);
+    assert_int_equal(w->nodes[B].state, SIM_UP); /* it asks A only */
+    steps(C, 1);
+    steps(B, 4);
+    assert_int_equal(w->nodes[B].state, SIM_GONE);
+    end();
+}
+
 static void H27_a_leaver_leaves_nothing_that_only_it_has(void **state)
 {
     (void)state;
@@ -331,6 +369,7 @@ int main(void)
         cmocka_unit_test(H24_a_leaver_takes_nothing_after_leave),
         cmocka_unit_test(H25_a_leaver_writes_nothing_after_leave),
         cmocka_unit_test(H26_a_leaver_stays_until_all_know),
+        cmocka_unit_test(H39_a_leaver_hears_when_all_that_it_knew_have_left),
         cmocka_unit_test(H27_a_leaver_leaves_nothing_that_only_it_has),
         cmocka_unit_test(H28_a_newcomer_writes_when_all_know_it),
         cmocka_unit_test(H29_a_newcomer_whose_registrar_is_gone_never_was),

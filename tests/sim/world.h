@@ -89,7 +89,8 @@ struct sim_node {
     struct sim_sent sent[SIM_NODES_MAX];
     uint64_t asked[SIM_NODES_MAX]; /* the last question of this process to each */
     uint64_t horizon_before;
-    bool lazy; /* does not pull for a while */
+    bool lazy;         /* does not pull for a while */
+    uint32_t greeters; /* bits: who asked this process since it left */
 };
 
 /* Bytes of message.h on their way. */

@@ -216,6 +216,61 @@ static void a_leaver_does_not_wait_for_one_that_was_removed_since(void **state)
     assert_true(model_leave(&m, B));
 }
 
+static bool b_is_done_by(uint32_t from, struct at_member_seed *named, uint32_t count)
+{
+    struct at_join_answer answer = {.instance_id = 77,
+                                    .from = {from},
+                                    .to = id_of(B),
+                                    .verdict = AT_JOIN_NEVER,
+                                    .member_count = count};
+
+    for (uint32_t i = 0; i < count; i++)
+        answer.members[i] = named[i];
+    at_replica_on_join_answer(model_replica(&m, B), &answer);
+    return at_replica_leave_done(model_replica(&m, B));
+}
+
+/* A and C have left since, and are gone; 9 came after LEAVE. */
+static void a_leaver_is_told_by_one_that_it_does_not_know_that_all_others_have_gone(void **state)
+{
+    struct at_member_seed all[] = {{.id = {9}}, {.id = id_of(B)}};
+    struct at_member_seed some[] = {{.id = {9}}, {.id = id_of(C)}};
+    (void)state;
+
+    all_pull();
+    leave_begins(B);
+    all_pull();
+    assert_false(model_leave(&m, B));
+    pull(A, B);
+    pull(C, B);
+    model_crash(&m, B);
+    model_crash(&m, A);
+    model_crash(&m, C);
+    model_start(&m, B, false);
+    assert_false(model_leave(&m, B));
+    assert_false(b_is_done_by(9, all, 2));  /* it has not even LEAVE */
+    assert_false(b_is_done_by(9, some, 2)); /* C may not have it */
+    assert_true(b_is_done_by(9, all, 1));
+    assert_int_equal(model_replica(&m, B)->mode, AT_MODE_REMOVED);
+}
+
+static void one_that_has_left_says_never_only_of_members_it_knows(void **state)
+{
+    struct at_join join = {.instance_id = 77, .from = {9}, .mode = AT_MODE_LEAVING};
+    struct at_join_answer answer;
+    (void)state;
+
+    all_pull();
+    leave_begins(C);
+    all_pull();
+    assert_false(model_leave(&m, C));
+    assert_int_equal(at_replica_on_join(model_replica(&m, C), &join, &answer), AT_OK);
+    assert_int_equal(answer.verdict, AT_JOIN_UNKNOWN);
+    assert_true(at_replica_add_origin(model_replica(&m, C), join.from) != AT_NO_ORIGIN);
+    assert_int_equal(at_replica_on_join(model_replica(&m, C), &join, &answer), AT_OK);
+    assert_int_equal(answer.verdict, AT_JOIN_UNKNOWN);
+}
+
 static void facts_that_come_with_a_LEAVE_are_taken(void **state)
 {
     struct at_reply reply = {.instance_id = 77, .from = id_of(C), .incarnation = 1};
@@ -351,6 +406,8 @@ int main(void)
         TEST(who_told_of_a_newcomer_gives_its_word),
         TEST(an_acknowledgement_of_two_that_leave_at_once_ends_both),
         TEST(a_leaver_does_not_wait_for_one_that_was_removed_since),
+        TEST(a_leaver_is_told_by_one_that_it_does_not_know_that_all_others_have_gone),
+        TEST(one_that_has_left_says_never_only_of_members_it_knows),
         TEST(facts_that_come_with_a_LEAVE_are_taken),
         TEST(a_registration_in_an_epoch_that_left_the_vectors_is_known_or_lost),
         TEST(a_leaver_that_lacks_entries_gets_a_copy_and_leaves_no_more),
