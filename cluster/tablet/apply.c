@@ -18,6 +18,7 @@
 
 #define ENTRIES_MAX 16384u
 
+static bool goes_on(struct writer *w, uint64_t share_ends_ns);
 static void begin_next(struct writer *w);
 static bool still_admitted(struct writer *w);
 static void merge_reply(struct writer *w);
@@ -50,26 +51,33 @@ static void malformed(struct writer *w, const struct at_run *run, uint64_t seq);
 static void finish(struct writer *w, bool dropped);
 static bool room_left(const struct writer *w);
 
-void apply_replies(struct writer *w)
+void apply_replies(struct writer *w, uint64_t writes_took_ns)
 {
     bool waiting = w->applying.apply != NULL || w->applies.head != NULL;
+    uint64_t share_ends_ns = w->round.mono_ns + writes_took_ns;
 
     if (waiting && !room_left(w) && !round_commit(w))
         return;
     for (;;) {
         if (w->applying.apply == NULL)
             begin_next(w);
-        if (w->applying.apply == NULL || !room_left(w))
+        if (w->applying.apply == NULL || (!room_left(w) && !goes_on(w, share_ends_ns)))
             return;
         if (!still_admitted(w)) {
             finish(w, true);
             continue;
         }
         if (!apply_runs(w))
-            return;
+            continue;
         merge_reply(w);
         finish(w, false);
     }
+}
+
+/* The round is full. Another one follows while local writes had more time than replies. */
+static bool goes_on(struct writer *w, uint64_t share_ends_ns)
+{
+    return w->round.mono_ns < share_ends_ns && round_commit(w);
 }
 
 void apply_forget(struct writer *w)

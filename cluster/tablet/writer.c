@@ -8,8 +8,8 @@
  *
  *     take mail -> local writes -> foreign replies -> calls -> commit and answer -> keep house
  *
- * A turn ends after its share of local writes, so that a flood of them does not keep foreign
- * replies out, and the other way round.
+ * A turn ends after its share of local writes, and foreign replies get a round and as much time as
+ * these had: a flood of either does not keep the other out, and who lacks much catches up.
  *
  * After a failed commit the writer is broken: writes are refused, sync calls fail, replies wait,
  * reads go on; a few times a second it tries to commit again. */
@@ -95,6 +95,7 @@ bool writer_turn(struct writer *w)
 
     take_mail(w);
     round_begin(w);
+    uint64_t begun_ns = w->round.mono_ns;
     if (w->broken)
         try_again(w);
     if (w->broken)
@@ -103,7 +104,7 @@ bool writer_turn(struct writer *w)
         do_writes(w);
     acts_write(w);
     if (!w->broken)
-        apply_replies(w);
+        apply_replies(w, w->round.mono_ns - begun_ns);
     do_calls(w);
     if (w->loaded)
         round_commit(w);

@@ -281,7 +281,6 @@ AT_MUST_USE enum at_code row_check(const struct at_table *table,
                                    const struct at_row_mutations *row,
                                    struct at_error *reterr);
 enum at_code row_no_family(struct at_slice row, struct at_slice full_name, struct at_error *reterr);
-enum at_code row_no_table(struct at_slice full_name, struct at_error *reterr);
 
 /* --- write_token.c: what guards a repeated request --- */
 /* token_check fills in the row's token_id and tells whether it is known. FAILED_PRECONDITION: it is
@@ -322,7 +321,8 @@ AT_MUST_USE enum at_code
 act_check(struct writer *w, const struct at_operation *op, struct at_error *reterr);
 
 /* --- apply.c: foreign replies --- */
-void apply_replies(struct writer *w);
+/* apply_replies goes on for as many rounds as begin within what local writes of this turn took. */
+void apply_replies(struct writer *w, uint64_t writes_took_ns);
 void apply_drop_all(struct writer *w); /* hands all back, not applied */
 void apply_forget(struct writer *w);   /* hands back the one at work, after a failed round */
 

@@ -11,7 +11,8 @@
  *
  * Origins that are heard first hand are skipped at the other donors, so that entries cross each
  * wire once. They are wanted from everybody as soon as the direct link is out of touch, or cannot
- * go on (gap, parked, stalled). */
+ * go on (gap, parked, stalled). The own ones are wanted only while some of them may be missing
+ * here: a question that waits at its donor tells an older position than what comes back by then. */
 
 #define REOPEN_NS (500 * AT_MS_NS)
 #define UNPACKED_BYTES_MAX AT_PEER_MESSAGE_BYTES_MAX
@@ -21,6 +22,7 @@ static bool may_ask(const struct at_neighbor *peer);
 static void ask(struct at_neighbor *peer);
 static struct at_lane *lane_at(struct at_pull_link *link, uint32_t index);
 static enum at_code encode_pull(struct at_neighbor *peer, struct at_lane *lane);
+static bool has_all_own(const struct at_replica_view *view);
 static bool hears_first_hand(struct at_neighbor *peer);
 static void on_end(struct at_ask *ask);
 static void take_in_order(struct at_neighbor *peer);
@@ -191,6 +193,8 @@ static enum at_code encode_pull(struct at_neighbor *peer, struct at_lane *lane)
     for (uint32_t i = 0; i < view->member_count; i++)
         if (view->members[i].active)
             pull.members[pull.member_count++] = view->members[i].id;
+    if (has_all_own(view))
+        pull.skip[pull.skip_count++] = view->self;
     for (uint32_t i = 0; i < p->peer_count && pull.skip_count < AT_MEMBERS_MAX; i++)
         if (p->peers[i] != peer && hears_first_hand(p->peers[i]))
             pull.skip[pull.skip_count++] = p->peers[i]->id;
@@ -198,6 +202,23 @@ static enum at_code encode_pull(struct at_neighbor *peer, struct at_lane *lane)
     lane->request_id = pull.request_id;
     at_buf_clear(&p->out);
     return at_pull_encode(&pull, &p->out);
+}
+
+/* Whoever has more of the present epoch than there is here makes it an old one (the ends that a
+ * reply tells are never skipped), and of the old ones all members have said what they have. */
+static bool has_all_own(const struct at_replica_view *view)
+{
+    const struct at_positions_facts *facts = &view->facts;
+
+    if (view->closing)
+        return false;
+    for (uint32_t i = 0; i < facts->vouch_count; i++) {
+        struct at_position p = facts->vouches[i].position;
+        if (at_member_eq(p.origin, view->self) &&
+            at_vector_get(&view->applied, p.origin, p.epoch) < p.seq)
+            return false;
+    }
+    return true;
 }
 
 static bool hears_first_hand(struct at_neighbor *peer)

@@ -83,6 +83,8 @@ struct fake_member {
     /* How this donor misbehaves; changed while nothing runs. */
     atomic_uint lie; /* enum fake_lie */
     atomic_uint chunks_read;
+    atomic_uint logs_read; /* reads of the log */
+    atomic_ullong log_bytes_read;
     atomic_uint sinks_aborted;
     atomic_uint sources_open;
     atomic_bool takes_all; /* as a receiver: whatever the cursors are */
@@ -438,6 +440,8 @@ static enum at_code fake_port_read_log(void *ctx,
     }
     pthread_mutex_unlock(&m->lock);
     *ret_count = count;
+    atomic_fetch_add(&m->logs_read, 1);
+    atomic_fetch_add(&m->log_bytes_read, out->len - begin);
     if (code == AT_OK && count == 0)
         return at_fail(reterr, AT_NOT_FOUND, "no such record");
     return code;

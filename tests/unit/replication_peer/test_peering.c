@@ -81,12 +81,17 @@ static void entries_cross_a_healthy_instance_once(void **state)
     await_convergence(t, 1);
     pause_ms(2 * WAIT_MS); /* all links have proved to be alive, all pulls say so */
     uint32_t before = t->m[1].relayed_count + t->m[2].relayed_count;
+    atomic_store(&t->m[1].log_bytes_read, 0);
+    atomic_store(&t->m[2].log_bytes_read, 0);
     for (int i = 0; i < 100; i++) {
         fake_write_entries(&t->m[0], 1, 10, 100);
         pause_ms(1);
     }
     await_convergence(t, 1001);
     assert_int_equal(t->m[1].relayed_count + t->m[2].relayed_count, before);
+    /* Nor do they go back to where they came from. */
+    assert_int_equal(atomic_load(&t->m[1].log_bytes_read), 0);
+    assert_int_equal(atomic_load(&t->m[2].log_bytes_read), 0);
     trio_free(t);
 }
 
