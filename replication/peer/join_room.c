@@ -64,7 +64,8 @@ void at_join_room_on_ask(struct at_peering *p,
         at_peering_refuse(p, request, "this is a member of another instance");
         return;
     }
-    if (at_neighbor_find(p, join->from) != NULL) {
+    /* One that has left asks whoever asks it: perhaps there is nobody else left, see greet_room. */
+    if (at_neighbor_find(p, join->from) != NULL || has_left(&p->view)) {
         (void)at_neighbor_told(p, join->from, join->info);
         note_progress(p, join);
     }
@@ -183,6 +184,26 @@ void at_join_room_step(struct at_peering *p)
     at_peering_wake_at(p, p->now_ns + LOOK_NS);
 }
 
+void at_join_room_describe(struct at_peering *p, struct at_join *ret_join)
+{
+    const struct at_replica_view *view = &p->view;
+
+    *ret_join = (struct at_join){.instance_id = view->instance_id,
+                                 .from = view->self,
+                                 .incarnation = view->epoch,
+                                 .mode = (uint8_t)view->mode,
+                                 .caught_up = view->caught_up};
+    for (uint32_t i = 0; i < view->member_count; i++)
+        if (at_member_eq(view->members[i].id, view->self)) {
+            ret_join->info = view->members[i].info;
+            ret_join->registered = view->members[i].registered;
+        }
+    pthread_mutex_lock(&p->status_lock);
+    ret_join->copied_bytes = p->copied_bytes;
+    ret_join->copy_bytes = p->copy_bytes;
+    pthread_mutex_unlock(&p->status_lock);
+}
+
 /* Writer thread. */
 static void run_missing(struct at_replica_call *call, struct at_replica *replica)
 {
@@ -222,23 +243,12 @@ static bool is_missing(const struct at_join_room *room, struct at_member_id id)
 static void ask(struct at_neighbor *peer)
 {
     struct at_peering *p = peer->peering;
-    const struct at_replica_view *view = &p->view;
-    struct at_join join = {.instance_id = view->instance_id,
-                           .from = view->self,
-                           .incarnation = view->epoch,
-                           .mode = (uint8_t)view->mode,
-                           .caught_up = view->caught_up};
+    struct at_join join;
 
-    for (uint32_t i = 0; i < view->member_count; i++)
-        if (at_member_eq(view->members[i].id, view->self))
-            join.info = view->members[i].info, join.registered = view->members[i].registered;
-    pthread_mutex_lock(&p->status_lock);
-    join.copied_bytes = p->copied_bytes;
-    join.copy_bytes = p->copy_bytes;
-    pthread_mutex_unlock(&p->status_lock);
+    at_join_room_describe(p, &join);
     at_buf_clear(&p->out);
     peer->join_due_ns = p->now_ns + LOOK_NS;
-    peer->told_filling = is_filling(view);
+    peer->told_filling = is_filling(&p->view);
     peer->join_ask.on_end = on_end;
     peer->join_open = at_join_encode(&join, &p->out) == AT_OK &&
                       at_peering_ask(peer, &peer->join_ask, QUESTION_TIMEOUT_MS);

@@ -119,6 +119,7 @@ void at_peering_stop(struct at_peering **peering)
     at_copy_worker_stop(&p->out_worker);
     at_peer_server_close(&p->server); /* with it go the requests that nobody took */
     at_neighbors_free(p);
+    at_greet_room_close(p);
     at_copy_link_deinit(p);
     at_copy_desk_deinit(p);
     at_fence_room_deinit(p);
@@ -477,6 +478,7 @@ static void step_rooms(struct at_peering *p)
     at_join_room_step(p);
     at_leave_room_step(p);
     at_fence_room_step(p);
+    at_greet_room_step(p);
     at_copy_link_step(p);
     at_copy_desk_step(p);
     watch_commits(p);
@@ -505,6 +507,7 @@ static void close_links_when_quiet(struct at_peering *p)
         return;
     }
     at_neighbors_close(p);
+    at_greet_room_close(p);
 }
 
 /* Writer thread. */

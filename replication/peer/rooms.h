@@ -7,8 +7,8 @@
  * acknowledge, epoch_close closes old epochs, position_desk answers and asks for synced positions
  * (surveys), spread waits for others to have our entries, copy_link fills this cluster from
  * another, copy_desk lets others fill themselves from here, join_room asks who knows this cluster
- * and tells its progress, leave_room and fence_room end memberships. copy_worker runs what blocks
- * on disk. cuts keeps which links are cut by command. */
+ * and tells its progress, leave_room and fence_room end memberships, greet_room greets who has
+ * left. copy_worker runs what blocks on disk. cuts keeps which links are cut by command. */
 #ifndef ATOLL_REPLICATION_PEER_ROOMS_H
 #define ATOLL_REPLICATION_PEER_ROOMS_H
 
@@ -230,6 +230,16 @@ struct at_leave_room {
     uint64_t hold_ns; /* when this turn of holding, then pulling, began; 0: none has */
 };
 
+/* One of those that left is greeted at a time. */
+struct at_greet_room {
+    struct at_ask ask;
+    struct at_peer_client *client;
+    struct at_member_id last; /* greeted in this round; 0: it has not begun */
+    bool out;
+    uint64_t pause_ns; /* between rounds, grows */
+    uint64_t due_ns;
+};
+
 struct at_fence_room {
     struct at_room_call call;
     struct at_room_act act;
@@ -313,6 +323,7 @@ struct at_peering {
     struct at_join_room join;
     struct at_leave_room leave;
     struct at_fence_room fence;
+    struct at_greet_room greet;
     struct at_copy_worker in_worker;
     struct at_copy_worker out_worker;
     struct at_copy_link *copy_in;
@@ -457,6 +468,8 @@ void at_join_room_greet(struct at_neighbor *peer);
 /* at_join_room_told_removed: `peer` refused this cluster as one that is removed. */
 void at_join_room_told_removed(struct at_neighbor *peer);
 void at_join_room_step(struct at_peering *p);
+/* at_join_room_describe: what a JOIN tells of this cluster; it borrows from the view. */
+void at_join_room_describe(struct at_peering *p, struct at_join *ret_join);
 
 void at_leave_room_add(struct at_peering *p, struct at_leave *leave);
 void at_leave_room_step(struct at_peering *p);
@@ -464,6 +477,9 @@ void at_leave_room_step(struct at_peering *p);
 bool at_leave_room_holds(struct at_peering *p);
 /* at_leave_room_drop ends the waits as CANCELLED. */
 void at_leave_room_drop(struct at_peering *p);
+
+void at_greet_room_step(struct at_peering *p);
+void at_greet_room_close(struct at_peering *p);
 
 void at_fence_room_on_ask(struct at_peering *p,
                           struct at_peer_request *request,
