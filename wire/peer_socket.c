@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "wire/peer_pipes.h"
 
 #include <nng/nng.h>
 #include <nng/protocol/reqrep0/rep.h>
@@ -27,8 +28,8 @@
  * With an infinite resend time it does neither: a broken connection ends the question at once, and
  * whoever asked decides what to do.
  *
- * Closing: nng 1.5 can lose the cancellation of a connection's read when data arrives at that very
- * moment, and its close then waits for ever. So all of ours is stopped and freed first, and the
+ * Closing: connections are hung up first (peer_pipes.h); what is asked meanwhile is not answered.
+ * Should nng's close wait for ever nevertheless: all of ours is stopped and freed by then, and the
  * close itself, which only needs the socket's number, is left behind when it takes too long.
  *
  * Messages are not copied on their way in: a body is lent out as it lies in the nng message, which
@@ -37,7 +38,8 @@
 enum { SEND_MS_MAX = 5000 };       /* an answer that waits longer for its connection is given up */
 enum { HEADER_BYTES_MAX = 64 };    /* nng's own, of a question */
 enum { REQUESTS_OF_ONE_MAX = 16 }; /* taken at a time, of one connection */
-enum { RECONNECT_MIN_MS = 20, RECONNECT_MAX_MS = 500, CLOSE_WAIT_S = 1, URL_BYTES_MAX = 300 };
+enum { RECONNECT_MIN_MS = 20, RECONNECT_MAX_MS = 500, URL_BYTES_MAX = 300 };
+enum { HANG_UP_WAIT_MS = 1000, CLOSE_WAIT_S = 1 };
 
 static atomic_bool g_close_hangs; /* nng is not to be ended: that would hang as well */
 
@@ -58,7 +60,8 @@ struct at_peer_server {
     nng_socket socket;
     bool socket_open;
     uint16_t port;
-    atomic_uint pipe_count;
+    struct at_peer_pipes pipes;
+    atomic_bool closing;
     pthread_mutex_t lock; /* guards the slots' pipes */
     struct server_slot *slots;
     uint32_t slot_count; /* with an aio */
@@ -78,6 +81,7 @@ struct at_peer_client {
     struct at_peer_client_config config; /* host is not kept */
     nng_socket socket;
     bool socket_open;
+    struct at_peer_pipes pipes;
     pthread_mutex_t lock; /* guards `free` */
     struct client_slot *free;
     struct client_slot *slots;
@@ -87,7 +91,6 @@ struct at_peer_client {
 static enum at_code
 server_listen(struct at_peer_server *s, const char *host, struct at_error *reterr);
 static enum at_code server_make_slots(struct at_peer_server *s, struct at_error *reterr);
-static void server_on_pipe(nng_pipe pipe, nng_pipe_ev event, void *arg);
 static void server_on_aio(void *arg);
 static bool server_admits(struct server_slot *slot, nng_pipe pipe);
 static void server_receive(struct server_slot *slot);
@@ -100,6 +103,7 @@ static void client_receive(struct client_slot *slot);
 static void client_finish(struct client_slot *slot, enum at_code code, nng_msg *reply);
 static struct client_slot *client_take_slot(struct at_peer_client *c);
 static void client_put_slot(struct client_slot *slot);
+static void hang_up(struct at_peer_pipes *pipes);
 static void close_socket(nng_socket socket);
 static void *close_thread(void *id);
 static enum at_code make_url(const char *host, uint16_t port, char *url, struct at_error *reterr);
@@ -121,6 +125,7 @@ enum at_code at_peer_server_open(const struct at_peer_server_config *config,
     s->config = *config;
     s->config.host = NULL;
     pthread_mutex_init(&s->lock, NULL);
+    at_peer_pipes_init(&s->pipes);
 
     int rc = nng_rep0_open(&s->socket);
     enum at_code code = AT_OK;
@@ -152,16 +157,16 @@ void at_peer_server_close(struct at_peer_server **server)
 
     if (s == NULL)
         return;
+    atomic_store(&s->closing, true);
+    hang_up(&s->pipes);
     for (uint32_t i = 0; i < s->slot_count; i++) {
         nng_aio_stop(s->slots[i].aio);
         nng_aio_free(s->slots[i].aio);
         server_release_message(&s->slots[i]);
     }
-    if (s->socket_open) {
-        (void)nng_pipe_notify(s->socket, NNG_PIPE_EV_ADD_PRE, NULL, NULL);
-        (void)nng_pipe_notify(s->socket, NNG_PIPE_EV_REM_POST, NULL, NULL);
+    if (s->socket_open)
         close_socket(s->socket);
-    }
+    at_peer_pipes_deinit(&s->pipes);
     pthread_mutex_destroy(&s->lock);
     at_free(s->slots);
     at_free(s);
@@ -201,9 +206,7 @@ server_listen(struct at_peer_server *s, const char *host, struct at_error *reter
     int port = 0;
 
     AT_TRY(make_url(host, s->config.port, url, reterr));
-    int rc = nng_pipe_notify(s->socket, NNG_PIPE_EV_ADD_PRE, server_on_pipe, s);
-    if (rc == 0)
-        rc = nng_pipe_notify(s->socket, NNG_PIPE_EV_REM_POST, server_on_pipe, s);
+    int rc = at_peer_pipes_watch(&s->pipes, s->socket);
     if (rc == 0)
         rc = nng_listener_create(&listener, s->socket, url);
     if (rc == 0)
@@ -240,19 +243,6 @@ static enum at_code server_make_slots(struct at_peer_server *s, struct at_error 
     return AT_OK;
 }
 
-/* A connection: its negotiation is over, or it has ended. */
-static void server_on_pipe(nng_pipe pipe, nng_pipe_ev event, void *arg)
-{
-    struct at_peer_server *s = arg;
-
-    if (event == NNG_PIPE_EV_REM_POST) {
-        atomic_fetch_sub(&s->pipe_count, 1);
-    } else if (atomic_fetch_add(&s->pipe_count, 1) >= AT_PEER_CONNECTIONS_MAX) {
-        at_log(AT_LOG_WARN, "too many connections to the peer port, closing the newest");
-        nng_pipe_close(pipe);
-    }
-}
-
 static void server_on_aio(void *arg)
 {
     struct server_slot *slot = arg;
@@ -286,6 +276,8 @@ static bool server_admits(struct server_slot *slot, nng_pipe pipe)
     int id = nng_pipe_id(pipe);
     uint32_t count = 0;
 
+    if (atomic_load(&s->closing))
+        return false;
     pthread_mutex_lock(&s->lock);
     for (uint32_t i = 0; i < s->config.in_flight_max; i++)
         count += s->slots[i].pipe == id;
@@ -329,6 +321,7 @@ enum at_code at_peer_client_open(const struct at_peer_client_config *config,
     c->config = *config;
     c->config.host = NULL;
     pthread_mutex_init(&c->lock, NULL);
+    at_peer_pipes_init(&c->pipes);
 
     int rc = nng_req0_open(&c->socket);
     enum at_code code = AT_OK;
@@ -360,8 +353,10 @@ void at_peer_client_close(struct at_peer_client **client)
             client_finish(slot, AT_CANCELLED, NULL);
         nng_aio_free(slot->aio);
     }
+    hang_up(&c->pipes);
     if (c->socket_open)
         close_socket(c->socket);
+    at_peer_pipes_deinit(&c->pipes);
     pthread_mutex_destroy(&c->lock);
     at_free(c->slots);
     at_free(c);
@@ -407,7 +402,9 @@ static enum at_code client_dial(struct at_peer_client *c, const char *host, stru
     nng_dialer dialer;
 
     AT_TRY(make_url(host, c->config.port, url, reterr));
-    int rc = nng_dialer_create(&dialer, c->socket, url);
+    int rc = at_peer_pipes_watch(&c->pipes, c->socket);
+    if (rc == 0)
+        rc = nng_dialer_create(&dialer, c->socket, url);
     if (rc == 0)
         rc = nng_dialer_set_size(dialer, NNG_OPT_RECVMAXSZ, AT_PEER_MESSAGE_BYTES_MAX);
     if (rc == 0)
@@ -515,12 +512,19 @@ void at_peer_sockets_end(void)
         nng_fini();
 }
 
+/* Once a close hangs, nng does not get done with any connection. */
+static void hang_up(struct at_peer_pipes *pipes)
+{
+    (void)at_peer_pipes_hang_up(pipes, atomic_load(&g_close_hangs) ? 0 : HANG_UP_WAIT_MS);
+}
+
 static void close_socket(nng_socket socket)
 {
     pthread_t thread;
     struct timespec until;
     uintptr_t id = socket.id;
 
+    at_peer_pipes_forget(socket);
     if (pthread_create(&thread, NULL, close_thread, (void *)id) != 0) {
         nng_close(socket);
         return;

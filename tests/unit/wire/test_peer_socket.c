@@ -7,6 +7,7 @@
 #include "support/test.h"
 
 #include <arpa/inet.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -479,6 +480,54 @@ static void of_one_connection_a_few_requests_are_taken_at_a_time(void **state)
     teardown(&e);
 }
 
+struct hammer {
+    int fd;
+    pthread_t thread;
+};
+
+/* Asks in halves, so that messages are on their way in whenever the other side looks. */
+static void *hammer_main(void *arg)
+{
+    static const uint8_t halves[2][8] = {{0, 0, 0, 0, 0, 0, 0, 4}, {0x80, 0, 0, 1}};
+    struct hammer *h = arg;
+
+    while (send(h->fd, halves[0], 8, MSG_NOSIGNAL) == 8 &&
+           send(h->fd, halves[1], 4, MSG_NOSIGNAL) == 4)
+        sched_yield();
+    return NULL;
+}
+
+/* The port is free again at once; with what nng loses it never would be. */
+static void a_server_that_is_asked_without_pause_closes(void **state)
+{
+    struct hammer hammers[6];
+    struct ends e = {0};
+
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        at_mailbox_init(&e.requests, 100);
+        open_server(&e, e.port, 4);
+        for (int i = 0; i < 6; i++) {
+            hammers[i].fd = connect_rudely(e.port);
+            assert_int_equal(pthread_create(&hammers[i].thread, NULL, hammer_main, &hammers[i]), 0);
+        }
+        for (int taken = 0; taken < 20;) {
+            struct at_mail *next = NULL;
+            for (struct at_mail *m = at_mailbox_wait(&e.requests, WAIT_MS); m != NULL; m = next) {
+                next = m->next;
+                at_peer_request_drop((struct at_peer_request *)m);
+                taken++;
+            }
+        }
+        at_peer_server_close(&e.server);
+        at_mailbox_deinit(&e.requests); /* what was in it is gone */
+        for (int i = 0; i < 6; i++) {
+            pthread_join(hammers[i].thread, NULL);
+            close(hammers[i].fd);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -496,6 +545,7 @@ int main(void)
         cmocka_unit_test(a_client_without_peer_closes_with_open_questions),
         cmocka_unit_test(who_asks_and_does_not_read_takes_nothing_from_others),
         cmocka_unit_test(of_one_connection_a_few_requests_are_taken_at_a_time),
+        cmocka_unit_test(a_server_that_is_asked_without_pause_closes),
         cmocka_unit_test(a_port_in_use_is_reported),
         cmocka_unit_test(a_host_name_that_is_too_long_is_refused),
     };
