@@ -194,6 +194,49 @@ static void H11_two_sides_that_need_each_others_copy_both_get_it(void **state)
 }
 
 /* C has x; A has forgotten x and the delete that hides it. */
+/* B has x, C has y, D had both, nobody else has any, and no log holds them. B has forgotten what
+ * the others have not. */
+static void nobody_has_all(void)
+{
+    begin(4, ALL);
+    set(A, 0, 1);
+    exchange(4);
+    delete_row(A, 0);
+    exchange(4);
+    forget(B);
+    set(B, 1, 2);
+    set(C, 2, 3);
+    for (int i = 0; i < 2; i++) {
+        pull(D, B);
+        pull(D, C);
+    }
+    cap(B, B, 1);
+    cap(C, C, 1);
+    die(D);
+    w->now_ns += 5000 * SIM_MS;
+    for (uint32_t i = A; i <= C; i++)
+        for (uint32_t k = A; k <= C; k++)
+            if (i != k)
+                pull(i, k);
+}
+
+static void H40_what_no_donor_has_alone_comes_from_several(void **state)
+{
+    (void)state;
+    nobody_has_all();
+    for (uint32_t i = A; i <= C; i++)
+        assert_int_equal(w->nodes[i].view.mode, AT_MODE_NEEDS_COPY);
+    uint64_t copies = w->stats.copies;
+    copy(A);
+    assert_int_equal(w->stats.copies, copies + 2);
+    sim_rows_check(w, A, true);
+    copy(B);
+    copy(C);
+    for (uint32_t i = A; i <= C; i++)
+        sim_rows_check(w, i, true);
+    end();
+}
+
 static void forgotten_at_a(void)
 {
     begin(3, ALL);
@@ -379,6 +422,7 @@ int main(void)
         cmocka_unit_test(H09_a_reply_never_begins_above_the_askers_position),
         cmocka_unit_test(H10_the_only_copy_of_a_write_survives_a_copy),
         cmocka_unit_test(H11_two_sides_that_need_each_others_copy_both_get_it),
+        cmocka_unit_test(H40_what_no_donor_has_alone_comes_from_several),
         cmocka_unit_test(H12_a_copy_takes_what_is_old_from_one_side_only),
         cmocka_unit_test(H13_a_donor_lost_half_way_leaves_the_receiver_as_it_was),
         cmocka_unit_test(H14_a_copy_goes_on_within_one_snapshot_only),

@@ -69,6 +69,37 @@ static void only_one_that_has_what_lacks_and_knows_the_receiver_donates(void **s
     at_vector_deinit(&none);
 }
 
+static void a_copy_of_one_that_lacks_something_too_closes_what_it_can(void **state)
+{
+    struct at_vector grown;
+    struct at_member_id a_id = {A + 1};
+    struct at_member_id c_id = {C + 1};
+    (void)state;
+
+    assert_true(model_write(&m, C, 1));
+    for (int i = 0; i < 2; i++) {
+        (void)model_exchange(&m, A, C, 100);
+        (void)model_exchange(&m, C, A, 100);
+    }
+    model_cap(&m, C, C, 1);
+    model_cap(&m, A, C, 1);
+    need_a_copy_at_b(); /* of what A wrote, and of what C wrote */
+    struct at_replica *b = model_replica(&m, B);
+    assert_int_equal(b->gap_count, 2);
+    assert_true(model_copy_begin(&m, B, A));
+    struct at_copy_state *of_a = &m.nodes[B].copy;
+    at_vector_drop(&of_a->applied, c_id, 1); /* as if A lacked it too */
+    at_vector_init(&grown);
+    at_replica_copy_end(b, of_a, &grown);
+    assert_int_equal(grown.count, 1);
+    at_vector_deinit(&grown);
+    assert_int_equal(at_vector_get(&b->applied, a_id, 1), 1);
+    assert_int_equal(at_vector_get(&b->applied, c_id, 1), 0);
+    assert_int_equal(b->gap_count, 1);
+    assert_int_equal(b->gaps[0].at.origin.v, c_id.v);
+    assert_int_equal(b->mode, AT_MODE_NEEDS_COPY); /* not READY in between */
+}
+
 static void only_one_that_needs_a_copy_begins_one(void **state)
 {
     (void)state;
@@ -258,6 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, three, done)
         TEST(only_one_that_has_what_lacks_and_knows_the_receiver_donates),
+        TEST(a_copy_of_one_that_lacks_something_too_closes_what_it_can),
         TEST(only_one_that_needs_a_copy_begins_one),
         TEST(nothing_is_copied_from_one_that_is_no_member_or_an_older_process),
         TEST(what_grew_has_its_base_at_its_new_position),
