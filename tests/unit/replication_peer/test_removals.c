@@ -283,6 +283,53 @@ static void what_is_no_member_any_more_is_refused_at_once(void **state)
     trio_free(t);
 }
 
+/* What member 3 is told when it pulls from `m`. */
+static void assert_refused(struct fake_member *m, const char *why)
+{
+    struct at_pull pull = {
+        .request_id = 1, .instance_id = FAKE_INSTANCE, .from = {3}, .incarnation = 1};
+    struct at_message answer;
+    struct raw_asker asker;
+
+    at_vector_init(&pull.applied);
+    at_vector_init(&pull.durable);
+    at_positions_facts_init(&pull.facts);
+    raw_open(&asker, m->port);
+    assert_int_equal(at_pull_encode(&pull, &asker.body), AT_OK);
+    assert_int_equal(raw_ask(&asker, &answer), AT_MESSAGE_REFUSED);
+    assert_true(at_slice_eq_cstr(answer.u.refused, why));
+    at_message_deinit(&answer);
+    raw_close(&asker);
+}
+
+/* One of three has fenced it, and may be the one that is wrong. */
+static void one_that_is_only_fenced_is_not_told_that_it_is_removed(void **state)
+{
+    (void)state;
+    struct trio *t = trio_start();
+    struct at_mailbox done;
+    struct at_remove remove = {
+        .members = {{3}}, .member_count = 1, .timeout_ms = 300, .done = on_removed, .ctx = &done};
+
+    at_mailbox_init(&done, 1);
+    fake_write_entries(&t->m[0], 5, 10, 100);
+    await_convergence(t, 50);
+    fake_stop(&t->m[1]);
+    at_peering_remove(t->m[0].peering, &remove);
+    assert_non_null(at_mailbox_wait(&done, PATIENCE_MS));
+    assert_int_equal(remove.code, AT_DEADLINE_EXCEEDED);
+    assert_true(fenced_at(&t->m[0], 3));
+    assert_refused(&t->m[0], "your removal from this instance has begun");
+    pause_ms(2 * WAIT_MS); /* it has asked by itself since */
+    await_mode(&t->m[2], AT_MODE_READY);
+    fake_start(&t->m[1], t->ports, false, WAIT_MS);
+    await_state(&t->m[1], 3, AT_ORIGIN_REMOVED);
+    assert_refused(&t->m[1], "you are removed from this instance");
+    await_mode(&t->m[2], AT_MODE_REMOVED);
+    at_mailbox_deinit(&done);
+    trio_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +339,7 @@ int main(void)
         cmocka_unit_test(a_leaver_that_is_removed_by_force_ends),
         cmocka_unit_test(a_minority_goes_on_only_by_an_operators_word_and_as_another_instance),
         cmocka_unit_test(what_is_no_member_any_more_is_refused_at_once),
+        cmocka_unit_test(one_that_is_only_fenced_is_not_told_that_it_is_removed),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (failed == 0) /* a test that failed has left its threads running */
