@@ -1,9 +1,12 @@
 /* instance_status.c: lag is computed from two answers, the lagging side's first: what the other has
- * by the time it is asked can only be more, so a lag of 0 is never shown early. */
+ * by the time it is asked can only be more, so a lag of 0 is never shown early. The two are asked
+ * right after each other: who is silent takes its time before, so that what others do meanwhile
+ * does not look like lag. */
 #include "cli/instance_status.h"
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/ask.h"
 #include "cli/process.h"
 
@@ -14,13 +17,17 @@ static void ask_cluster(struct at_cluster_report *c,
                         struct at_arena *arena);
 static struct at_lag_report lag_of(const struct at_cluster_report *behind,
                                    const struct at_cluster_report *ahead,
-                                   const Atoll__V1__ClusterStatus *later);
+                                   const struct at_cluster_report *later);
+static void count_in(struct at_lag_report *lag, uint64_t missing, uint64_t between_ns);
+static uint64_t scaled(uint64_t amount, uint64_t by, uint64_t of);
+static uint64_t now_ns(void);
 
 void at_instance_ask(struct at_state_dir *s,
                      struct at_arena *arena,
                      struct at_instance_report *ret_report)
 {
     struct at_instance_report *r = ret_report;
+    bool silent = false;
     *r = (struct at_instance_report){.cluster_count = s->instance.cluster_count};
     r->name = at_arena_printf(arena, "projects/%s/instances/%s", s->instance.project,
                               s->instance.instance);
@@ -38,14 +45,18 @@ void at_instance_ask(struct at_state_dir *s,
         ask_cluster(&r->clusters[i], c, arena);
         /* one that has served before is down */
         r->clusters[i].joining = at_process_unborn(s, c);
+        silent = silent || (r->clusters[i].running.alive && !r->clusters[i].status);
     }
+    for (uint32_t i = 0; silent && i < r->cluster_count; i++)
+        if (r->clusters[i].status)
+            ask_cluster(&r->clusters[i], &s->instance.clusters[i], arena);
     for (uint32_t ahead = 0; ahead < r->cluster_count; ahead++) {
         struct at_cluster_report later = r->clusters[ahead];
-        ask_cluster(&later, &s->instance.clusters[ahead], arena);
+        if (later.status)
+            ask_cluster(&later, &s->instance.clusters[ahead], arena);
         for (uint32_t behind = 0; behind < r->cluster_count; behind++)
             if (behind != ahead)
-                r->lag[behind][ahead] =
-                    lag_of(&r->clusters[behind], &r->clusters[ahead], later.status);
+                r->lag[behind][ahead] = lag_of(&r->clusters[behind], &r->clusters[ahead], &later);
     }
 }
 
@@ -59,15 +70,23 @@ static void ask_cluster(struct at_cluster_report *c,
     c->id = config->id;
     c->zone = config->zone;
     c->status = NULL;
+    c->asked_ns = now_ns();
     if (c->running.alive &&
         at_ask_unary(&ask, &request.base, &atoll__v1__cluster_status__descriptor, arena, &answer,
                      NULL) == AT_OK)
         c->status = answer;
 }
 
+static uint64_t now_ns(void)
+{
+    struct at_clock clock = at_clock_system();
+
+    return at_clock_mono_ns(&clock);
+}
+
 static struct at_lag_report lag_of(const struct at_cluster_report *behind,
                                    const struct at_cluster_report *ahead,
-                                   const Atoll__V1__ClusterStatus *later)
+                                   const struct at_cluster_report *later)
 {
     struct at_lag_report lag = {.link = "CUT"};
     if (!behind->status)
@@ -85,20 +104,43 @@ static struct at_lag_report lag_of(const struct at_cluster_report *behind,
         lag.bytes_per_s = link->bytes_per_second;
         lag.skew_ms = link->skew_ms;
     }
-    if (!lag.known || !later) {
+    if (!lag.known || !later->status) {
         lag.known = false;
         return lag;
     }
     uint64_t applied = 0;
     for (size_t i = 0; i < behind->status->n_positions; i++) {
         const Atoll__V1__PositionStatus *p = behind->status->positions[i];
-        if (p->member_id == later->member_id && p->epoch == later->epoch)
+        if (p->member_id == later->status->member_id && p->epoch == later->status->epoch)
             applied = p->applied;
     }
-    uint64_t missing = later->seq > applied ? later->seq - applied : 0;
-    if (missing > lag.entries)
-        lag.entries = missing;
+    uint64_t missing = later->status->seq > applied ? later->status->seq - applied : 0;
+    count_in(&lag, missing, later->asked_ns - behind->asked_ns);
     return lag;
+}
+
+/* More is missing than the lagging side knew when it was asked. Of the size of these entries
+ * nothing is known but what others had. */
+static void count_in(struct at_lag_report *lag, uint64_t missing, uint64_t between_ns)
+{
+    uint64_t between_ms = between_ns / AT_MS_NS;
+
+    if (missing <= lag->entries)
+        return;
+    if (lag->entries > 0)
+        lag->bytes = scaled(lag->bytes, missing, lag->entries);
+    else if (lag->entries_per_s > 0)
+        lag->bytes = scaled(lag->bytes_per_s, missing, lag->entries_per_s);
+    if (lag->ms <= between_ms)
+        lag->ms = between_ms + 1;
+    lag->entries = missing;
+}
+
+static uint64_t scaled(uint64_t amount, uint64_t by, uint64_t of)
+{
+    double result = (double)amount * (double)by / (double)of;
+
+    return result < (double)INT64_MAX ? (uint64_t)result : (uint64_t)INT64_MAX;
 }
 
 /* What its folder says of it stays open as long as the arena of `root`. */

@@ -11,6 +11,7 @@ struct at_cluster_report {
     bool joining; /* of an instance that was there before it */
     struct at_running running;
     Atoll__V1__ClusterStatus *status; /* NULL: did not answer */
+    uint64_t asked_ns;                /* monotonic */
 };
 
 /* What one cluster lacks of another's own entries. */

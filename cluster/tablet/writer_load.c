@@ -6,19 +6,25 @@
 #include "base/log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* META holds everything but cells and log. It is read whole at start, and again after a failed
  * commit.
  *
- * The record META_RUN tells how the store last ran: version(1) flags(1) boot id. Acknowledged but
- * unsynced commits can only be lost with the machine: durability was async, the store was not
- * closed, and this is another boot (or nobody knows which). */
+ * The record META_RUN tells how the store last ran: version(1) flags(1) place(16) boot id; version
+ * 1 has no place. Acknowledged but unsynced commits can only be lost with the machine: durability
+ * was async, the store was not closed, and this is another boot (or nobody knows which). The place
+ * is what the file system says of a file that is written once: it differs in a directory that was
+ * copied or restored, which may be an old one, whatever durability was. */
 
-#define RUN_VERSION 1
+#define RUN_VERSION 2
+#define RUN_VERSION_PLACELESS 1
 #define RUN_ASYNC 0x01
 #define RUN_CLEAN 0x02
 #define RUN_HEAD_BYTES 2
+#define PLACE_BYTES 16 /* inode(8) change time(8) of PLACE_FILE */
+#define PLACE_FILE "IDENTITY"
 #define BOOT_ID_BYTES 36
 #define DROP_KEY_BYTES (1 + 4 + AT_KEY_STAMP_BYTES)
 #define RECORDS_FIRST 64u
@@ -31,6 +37,7 @@ struct loading {
     bool run_seen;
     bool anything;
     bool tail_may_be_lost;
+    bool moved; /* another place */
 };
 
 static void init_data(struct writer *w);
@@ -49,6 +56,7 @@ static void forget_dead(struct writer *w);
 static enum at_code find_row_markers(struct writer *w, struct at_error *reterr);
 static enum at_code first_commit(struct writer *w, struct at_error *reterr);
 static size_t boot_id(const struct writer *w, uint8_t *ret_id);
+static void place_of(const struct writer *w, uint8_t ret_place[PLACE_BYTES]);
 static void put_run(struct writer *w, uint8_t flags);
 
 enum at_code writer_load(struct writer *w, bool start, struct at_error *reterr)
@@ -63,7 +71,8 @@ enum at_code writer_load(struct writer *w, bool start, struct at_error *reterr)
     if (rc == AT_OK && l.anything && !l.run_seen)
         rc = at_fail(reterr, AT_DATA_LOSS, "the store's records are damaged");
     if (rc == AT_OK)
-        rc = at_replica_start(w->replica, start && l.tail_may_be_lost, writer_wall_ns(w), reterr);
+        rc = at_replica_start(w->replica, start && (l.tail_may_be_lost || l.moved),
+                              writer_wall_ns(w), reterr);
     if (rc == AT_OK)
         rc = at_log_parts_load(&w->parts, w->engine, reterr);
     if (rc == AT_OK)
@@ -77,7 +86,9 @@ enum at_code writer_load(struct writer *w, bool start, struct at_error *reterr)
         writer_unload(w);
         return rc;
     }
-    if (l.tail_may_be_lost && start)
+    if (l.moved && start)
+        at_log(AT_LOG_WARN, "the data directory was copied or restored, opening a new epoch");
+    else if (l.tail_may_be_lost && start)
         at_log(AT_LOG_WARN, "the machine went down with unsynced writes, opening a new epoch");
     store_publish_schema(w->store, w->schema);
     store_publish_sieve(w->store, w->schema);
@@ -241,9 +252,18 @@ read_run(const struct writer *w, struct loading *l, struct at_slice value, struc
     uint8_t id[BOOT_ID_BYTES];
     size_t len = boot_id(w, id);
 
-    if (value.len < RUN_HEAD_BYTES || value.data[0] != RUN_VERSION)
+    if (value.len < RUN_HEAD_BYTES ||
+        (value.data[0] != RUN_VERSION && value.data[0] != RUN_VERSION_PLACELESS))
         return at_fail(reterr, AT_FAILED_PRECONDITION, "the store is of another version of atoll");
     struct at_slice stored = at_slice_from(value, RUN_HEAD_BYTES);
+    if (value.data[0] == RUN_VERSION) {
+        uint8_t place[PLACE_BYTES];
+        place_of(w, place);
+        if (stored.len < PLACE_BYTES)
+            return at_fail(reterr, AT_DATA_LOSS, "the store's records are damaged");
+        l->moved = memcmp(stored.data, place, PLACE_BYTES) != 0;
+        stored = at_slice_from(stored, PLACE_BYTES);
+    }
     bool same_boot = len > 0 && at_slice_eq(stored, at_slice_make(id, len));
     uint8_t flags = value.data[1];
     l->run_seen = true;
@@ -342,13 +362,30 @@ static enum at_code first_commit(struct writer *w, struct at_error *reterr)
 static void put_run(struct writer *w, uint8_t flags)
 {
     uint8_t key = META_RUN;
-    uint8_t value[RUN_HEAD_BYTES + BOOT_ID_BYTES] = {RUN_VERSION, flags};
+    uint8_t value[RUN_HEAD_BYTES + PLACE_BYTES + BOOT_ID_BYTES] = {RUN_VERSION, flags};
 
     if (!w->store->config.sync_commits)
         value[1] |= RUN_ASYNC;
-    size_t len = boot_id(w, value + RUN_HEAD_BYTES);
+    place_of(w, value + RUN_HEAD_BYTES);
+    size_t len = boot_id(w, value + RUN_HEAD_BYTES + PLACE_BYTES);
     at_batch_put(w->round.batch, AT_SPACE_META, at_slice_make(&key, 1),
-                 at_slice_make(value, RUN_HEAD_BYTES + len));
+                 at_slice_make(value, RUN_HEAD_BYTES + PLACE_BYTES + len));
+}
+
+/* All zero when the file system does not tell, which is then no reason for doubt the next time. */
+static void place_of(const struct writer *w, uint8_t ret_place[PLACE_BYTES])
+{
+    struct stat st = {0};
+    int dir = open(w->store->config.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (dir >= 0) {
+        if (fstatat(dir, PLACE_FILE, &st, 0) != 0)
+            st = (struct stat){0};
+        close(dir);
+    }
+    at_put_be64(ret_place, st.st_ino);
+    at_put_be64(ret_place + 8,
+                (uint64_t)st.st_ctim.tv_sec * AT_S_NS + (uint64_t)st.st_ctim.tv_nsec);
 }
 
 /* Returns its length, 0 when this system does not tell. */

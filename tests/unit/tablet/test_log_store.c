@@ -16,8 +16,8 @@
 #define RECORDS 20u
 #define ENTRIES 10u
 #define LONG_RECORDS 40000u /* more than some memtables hold */
-#define SEEK_WORK_MAX 40 /* an index and a data block of each file that may hold a key, and some \
-                          */
+/* An index and a data block of each file that may hold a key, and some. */
+#define SEEK_WORK_MAX 40
 
 struct world {
     char dir[64];

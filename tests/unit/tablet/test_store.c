@@ -236,6 +236,55 @@ static void an_unclean_end_of_the_machine_opens_a_new_epoch(void **state)
     fx_close(&f);
 }
 
+static void copy_directory(const char *from, const char *to)
+{
+    char command[256];
+
+    snprintf(command, sizeof(command), "cp -rp '%s' '%s'", from, to);
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): of this test's own folders */
+}
+
+/* A set of numbers that others have may be used again there, whoever is in touch: never in one
+ * epoch with what was there. Written in `sync` and closed, so that nothing else speaks against it.
+ */
+static void a_directory_that_was_copied_back_opens_a_new_epoch(void **state)
+{
+    struct at_replica_view view;
+    char old[sizeof(((struct fx *)NULL)->dir) + 8];
+    struct fx f;
+
+    (void)state;
+    fx_prepare(&f, 1, 2);
+    f.config.sync_commits = f.config.replica.sync_commits = true;
+    fx_reopen(&f);
+    fx_make_table(&f);
+    at_store_close(&f.store);
+    fx_reopen(&f);
+    fx_view(&f, &view);
+    assert_int_equal(view.epoch, 1); /* the same place */
+    at_replica_view_deinit(&view);
+    at_store_close(&f.store);
+    snprintf(old, sizeof(old), "%s.old", f.dir);
+    copy_directory(f.dir, old);
+    fx_reopen(&f);
+    assert_int_equal(fx_set(&f, "later", "f", "q", 1000, "v"), AT_OK);
+    at_store_close(&f.store);
+    nftw(f.dir, fx_remove, 8, FTW_DEPTH | FTW_PHYS);
+    assert_int_equal(rename(old, f.dir), 0);
+    fx_reopen(&f);
+    fx_view(&f, &view);
+    assert_int_equal(view.epoch, 2);
+    assert_int_equal(view.seq, 0);
+    assert_true(view.closing);
+    at_replica_view_deinit(&view);
+    at_store_close(&f.store);
+    fx_reopen(&f); /* it stays there now */
+    fx_view(&f, &view);
+    assert_int_equal(view.epoch, 2);
+    at_replica_view_deinit(&view);
+    fx_close(&f);
+}
+
 /* --- positions --- */
 
 static void under_async_the_durable_vector_follows_by_itself(void **state)
@@ -328,6 +377,7 @@ int main(void)
         cmocka_unit_test(genesis_is_applied_once),
         cmocka_unit_test(with_sync_commits_a_copy_holds_what_was_acknowledged),
         cmocka_unit_test(an_unclean_end_of_the_machine_opens_a_new_epoch),
+        cmocka_unit_test(a_directory_that_was_copied_back_opens_a_new_epoch),
         cmocka_unit_test(under_async_the_durable_vector_follows_by_itself),
         cmocka_unit_test(an_idle_store_keeps_promising),
         cmocka_unit_test(a_list_is_taken_whole_and_answered_in_order),
