@@ -268,6 +268,8 @@ void real_clients_take(struct real_world *w, uint32_t node)
         real_hash(w, (uint64_t)x->u.base.code << 8 | node);
         if (x->u.base.code != AT_OK || x->u.base.seq == 0) {
             w->stats.refused++;
+            if (x->kind == REAL_JOIN)
+                w->nodes[x->newcomer].state = REAL_GONE; /* it never was registered */
             if (w->resting)
                 real_trace(w, "cluster %u refuses: %s %s", node, at_code_name(x->u.base.code),
                            x->u.base.code != AT_OK ? x->u.base.error.msg : "");

@@ -44,19 +44,36 @@ void real_describe(struct real_world *w, uint32_t node)
                      v->facts.ends[i].epoch, (unsigned long long)v->facts.ends[i].end);
 }
 
-bool real_may_lose(const struct real_world *w, uint32_t node)
+/* Members that may be asked and will answer, beside `node`, and all that may be counted as members:
+ * a newcomer is one as soon as it may have been registered. */
+static uint32_t count_living(const struct real_world *w, uint32_t node, uint32_t *ret_all)
 {
     uint32_t living = 0;
-    uint32_t all = 0;
 
+    *ret_all = 0;
     for (uint32_t i = 0; i < w->node_count; i++) {
         const struct real_node *n = &w->nodes[i];
-        bool counts = n->state != REAL_ABSENT && n->state != REAL_GONE;
         bool full = n->state == REAL_UP || n->state == REAL_DOWN;
-        all += counts;
+        *ret_all += n->state != REAL_GONE;
         living += full && !n->condemned && i != node && n->view.joined && !n->leaving;
     }
+    return living;
+}
+
+bool real_may_lose(const struct real_world *w, uint32_t node)
+{
+    uint32_t all = 0;
+    uint32_t living = count_living(w, node, &all);
+
     return living * 2 > all && living >= 2;
+}
+
+bool real_may_gain(const struct real_world *w)
+{
+    uint32_t all = 0;
+    uint32_t living = count_living(w, SIM_NODES_MAX, &all);
+
+    return living * 2 > all + 1;
 }
 
 /* --- leaving --- */

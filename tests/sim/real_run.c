@@ -138,7 +138,7 @@ static uint32_t count_members(const struct real_world *w)
 
 static void join(struct real_world *w, uint32_t node)
 {
-    if (count_members(w) < 6)
+    if (count_members(w) < 6 && real_may_gain(w))
         real_client_join(w, node);
 }
 

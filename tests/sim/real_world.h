@@ -234,6 +234,8 @@ void real_remove(struct real_world *w, uint32_t coordinator, uint32_t members);
 void real_members_take(struct real_world *w, uint32_t node);
 /* Whether one more may go and a majority stays. */
 bool real_may_lose(const struct real_world *w, uint32_t node);
+/* Whether a newcomer may join, and a majority is left should it be lost before it has begun. */
+bool real_may_gain(const struct real_world *w);
 void real_token_make(struct real_world *w, uint32_t node);
 void real_token_check(struct real_world *w, uint32_t node);
 void real_tokens_take(struct real_world *w);
