@@ -41,6 +41,9 @@
     X(row_delete_by_family, "a deleted row hides only the families that its cluster knows")        \
     X(schema_by_stamp, "whether a table exists is decided by stamps, not by counters")             \
     X(chunk_of_any_snapshot, "a copy goes on with a chunk of another snapshot")                    \
+    X(torn_batch, "after a crash a part of the last batch is kept")                                \
+    X(fold_as_sum, "a lowest or highest value is folded as if it were a sum")                      \
+    X(set_back_unseen, "a cluster that is shown more of its epoch than it has goes on in it")      \
     X(copy_resumed, "a donor that restarted goes on with a copy it did not begin")
 
 enum at_mutant {

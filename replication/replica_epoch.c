@@ -16,6 +16,8 @@
  *
  * Vouches of a closing under way are kept apart: as facts they would make the epoch look closed. */
 
+static void
+raise_incarnations(struct at_replica *r, struct at_origin *o, const struct at_close *close);
 static bool raise_incarnation(struct at_origin *o, uint32_t incarnation);
 static uint32_t first_open_of(const struct at_replica *r, struct at_member_id origin);
 static bool
@@ -43,6 +45,8 @@ bool at_replica_open_epoch(struct at_replica *r, uint32_t epoch)
 
 void at_replica_own_position_told(struct at_replica *r, struct at_position p)
 {
+    if (AT_MUTANT(set_back_unseen))
+        return;
     if (p.epoch < r->epoch || (p.epoch == r->epoch && p.seq <= r->seq))
         return;
     if (p.epoch == UINT32_MAX || !at_replica_open_epoch(r, p.epoch + 1))
@@ -59,16 +63,10 @@ enum at_code at_replica_on_close(struct at_replica *r,
         at == r->self_index || !at_replica_is_sound(r, at) || r->mode == AT_MODE_REMOVED)
         return AT_PERMISSION_DENIED;
     struct at_origin *o = &r->origins[at];
-    if (close->incarnation < o->min_incarnation || r->mode == AT_MODE_COPYING)
+    if (r->mode == AT_MODE_COPYING)
         return AT_FAILED_PRECONDITION; /* a copy's end would move what was vouched for */
-    raise_incarnation(o, close->incarnation);
-    for (uint32_t i = 0; i < close->known_count; i++) {
-        uint32_t other = at_replica_find_origin(r, close->known[i].member);
-        if (other != AT_NO_ORIGIN && other != r->self_index)
-            raise_incarnation(&r->origins[other], close->known[i].incarnation);
-    }
-    r->need_sync = true;
-
+    if (close->incarnation >= o->min_incarnation)
+        raise_incarnations(r, o, close);
     ret_answer->instance_id = r->instance_id;
     ret_answer->from = r->self;
     ret_answer->from_incarnation = r->epoch;
@@ -76,11 +74,20 @@ enum at_code at_replica_on_close(struct at_replica *r,
     ret_answer->incarnation = close->incarnation;
     ret_answer->round = close->round;
     ret_answer->position_count = 0;
+    /* One that was set back begins an epoch for the second time: told by its end so far. */
+    ret_answer->positions[ret_answer->position_count++] =
+        (struct at_position){.origin = o->id, .epoch = o->min_incarnation};
     for (uint32_t i = 0; i < r->applied.count; i++) {
         const struct at_position *p = &r->applied.items[i];
-        if (at_member_eq(p->origin, close->origin) && p->epoch < close->incarnation &&
-            ret_answer->position_count < AT_EPOCHS_MAX)
+        if (at_member_eq(p->origin, close->origin) && ret_answer->position_count < AT_EPOCHS_MAX)
             ret_answer->positions[ret_answer->position_count++] = *p;
+    }
+    /* ... and may not know that others are complete, which it had all of and lacks now. */
+    for (uint32_t i = 0; i < o->closed.end_count; i++) {
+        const struct at_epoch_end *end = &o->closed.ends[i];
+        if (end->epoch < o->first_open && ret_answer->position_count < AT_EPOCHS_MAX)
+            ret_answer->positions[ret_answer->position_count++] =
+                (struct at_position){.origin = o->id, .epoch = end->epoch, .seq = end->end};
     }
     return AT_OK;
 }
@@ -90,9 +97,12 @@ void at_replica_on_close_answer(struct at_replica *r, const struct at_close_answ
     uint32_t from = at_replica_find_origin(r, answer->from);
 
     if (!at_replica_is_instance(r, answer->instance_id) || !at_member_eq(answer->origin, r->self) ||
-        answer->incarnation != r->epoch || r->closed_below == r->epoch)
+        from == AT_NO_ORIGIN || from == r->self_index || !at_replica_is_active(r, from))
         return;
-    if (from == AT_NO_ORIGIN || from == r->self_index || !at_replica_is_active(r, from))
+    for (uint32_t i = 0; i < answer->position_count; i++)
+        if (at_member_eq(answer->positions[i].origin, r->self))
+            at_replica_own_position_told(r, answer->positions[i]);
+    if (answer->incarnation != r->epoch || r->closed_below == r->epoch)
         return;
     if (answer->from_incarnation > 1 &&
         raise_incarnation(&r->origins[from], answer->from_incarnation)) {
@@ -222,6 +232,18 @@ void at_replica_trimmed(struct at_replica *r, struct at_position base)
 {
     if (base.epoch >= first_open_of(r, base.origin))
         (void)at_vector_raise(&r->base, base);
+}
+
+static void
+raise_incarnations(struct at_replica *r, struct at_origin *o, const struct at_close *close)
+{
+    raise_incarnation(o, close->incarnation);
+    for (uint32_t i = 0; i < close->known_count; i++) {
+        uint32_t other = at_replica_find_origin(r, close->known[i].member);
+        if (other != AT_NO_ORIGIN && other != r->self_index)
+            raise_incarnation(&r->origins[other], close->known[i].incarnation);
+    }
+    r->need_sync = true;
 }
 
 static bool raise_incarnation(struct at_origin *o, uint32_t incarnation)

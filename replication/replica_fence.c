@@ -20,6 +20,7 @@ static void fill_positions(const struct at_replica *r, struct at_vector *v);
 static bool is_majority(const struct at_replica *r);
 static uint32_t missing(const struct at_replica *r, struct at_member_id *ret_missing);
 static void vouch_all(struct at_replica *r, struct at_member_id voucher, const struct at_vector *v);
+static bool has_left_all(const struct at_replica *r, uint32_t origin, uint32_t epoch);
 static bool is_member(const struct at_replica *r, struct at_member_id id);
 static void
 vouch_by_tellers(struct at_replica *r, struct at_member_id id, const struct at_vector *v);
@@ -268,11 +269,23 @@ static void vouch_all(struct at_replica *r, struct at_member_id voucher, const s
 {
     for (uint32_t i = 0; i < v->count; i++) {
         uint32_t at = at_replica_find_origin(r, v->items[i].origin);
-        if (at != AT_NO_ORIGIN && v->items[i].epoch < r->origins[at].first_open)
-            continue; /* complete everywhere */
+        bool complete = at != AT_NO_ORIGIN && v->items[i].epoch < r->origins[at].first_open;
+        if (complete && (!at_member_eq(voucher, r->self) || has_left_all(r, at, v->items[i].epoch)))
+            continue; /* all have it, but some may know its end by the word of the removed */
         at_positions_facts_add_vouch(
             &r->removal.vouches, (struct at_vouch){.voucher = voucher, .position = v->items[i]});
     }
+}
+
+/* All that stay have told that the epoch has left their vectors. */
+static bool has_left_all(const struct at_replica *r, uint32_t origin, uint32_t epoch)
+{
+    for (uint32_t i = 0; i < r->origin_count; i++)
+        if (i != r->self_index && at_replica_is_active(r, i) &&
+            !in_fence(&r->removal.fence, r->origins[i].id) &&
+            r->peers[i].acked_first_open[origin] <= epoch)
+            return false;
+    return true;
 }
 
 static bool is_member(const struct at_replica *r, struct at_member_id id)

@@ -6,6 +6,8 @@
 static void
 random_mutation(struct sim_world *w, const struct at_table *table, struct sim_mutation *m);
 static bool change_family(struct sim_world *w, uint32_t node, uint32_t table, uint32_t family);
+static void fill_value(struct sim_world *w, enum at_family_type type, struct sim_mutation *m);
+static enum at_family_type random_type(struct sim_world *w, uint32_t table, uint32_t family);
 
 static const char *const table_names[SIM_TABLES] = {"t0", "t1"};
 static const char *const family_names[SIM_FAMILIES] = {"f0", "f1", "f2"};
@@ -38,15 +40,27 @@ random_mutation(struct sim_world *w, const struct at_table *table, struct sim_mu
     m->family_generation = (uint32_t)f->generation;
     m->column = (uint8_t)sim_below(w, SIM_COLUMNS);
     m->time = (uint8_t)sim_below(w, SIM_TIMES);
-    m->value = w->next_value++;
     if (dice < 6) {
-        m->kind = f->type == AT_FAMILY_SUM ? AT_MUTATION_ADD : AT_MUTATION_SET;
+        m->kind = f->type == AT_FAMILY_PLAIN ? AT_MUTATION_SET
+                  : f->type == AT_FAMILY_HLL ? AT_MUTATION_MERGE
+                                             : AT_MUTATION_ADD;
+        fill_value(w, f->type, m);
     } else if (dice < 8) {
         m->kind = AT_MUTATION_DELETE_COLUMN;
         m->time_end = (uint8_t)(m->time + 1 + sim_below(w, SIM_TIMES - m->time));
     } else {
         m->kind = dice == 8 ? AT_MUTATION_DELETE_FAMILY : AT_MUTATION_DELETE_ROW;
     }
+}
+
+/* Every value is another one, so that none stands in for another; not ascending, for what takes the
+ * highest. */
+static void fill_value(struct sim_world *w, enum at_family_type type, struct sim_mutation *m)
+{
+    int64_t n = w->next_value++;
+
+    m->sketch = type == AT_FAMILY_HLL;
+    m->value = m->sketch ? n % SIM_SKETCH_VALUES : n % 2 == 0 ? n : 100000 - n;
 }
 
 void sim_client_drop(struct sim_world *w, uint32_t node)
@@ -77,17 +91,40 @@ void sim_client_schema(struct sim_world *w, uint32_t node)
     uint32_t t = sim_below(w, SIM_TABLES);
     const struct at_table *table =
         at_catalog_table(w->nodes[node].catalog, at_slice_cstr(table_names[t]));
-    const bool sum[SIM_FAMILIES] = {false, true, sim_below(w, 2) == 0};
+    const enum at_family_type types[SIM_FAMILIES] = {AT_FAMILY_PLAIN, random_type(w, t, 1),
+                                                     random_type(w, t, 2)};
 
     if (table == NULL)
-        (void)sim_create_table(w, node, t, sum);
+        (void)sim_create_table(w, node, t, types);
     else if (sim_below(w, 4) == 0)
         (void)sim_delete_table(w, node, t);
     else
         (void)change_family(w, node, t, sim_below(w, SIM_FAMILIES));
 }
 
-bool sim_create_table(struct sim_world *w, uint32_t node, uint32_t table, const bool *sum)
+/* What two clusters may give a family at the same time tells its data apart: from what is folded by
+ * one type another one can't be made (see docs/REPLICATION.md, what is not promised). */
+static enum at_family_type random_type(struct sim_world *w, uint32_t table, uint32_t family)
+{
+    static const enum at_family_type first[SIM_TABLES] = {AT_FAMILY_SUM, AT_FAMILY_MIN};
+    static const enum at_family_type second[SIM_TABLES] = {AT_FAMILY_MAX, AT_FAMILY_SUM};
+
+    if (family < 2)
+        return family == 0 ? AT_FAMILY_PLAIN : first[table];
+    switch (sim_below(w, 3)) {
+    case 0:
+        return AT_FAMILY_PLAIN;
+    case 1:
+        return AT_FAMILY_HLL;
+    default:
+        return second[table];
+    }
+}
+
+bool sim_create_table(struct sim_world *w,
+                      uint32_t node,
+                      uint32_t table,
+                      const enum at_family_type *types)
 {
     struct at_slice name = at_slice_cstr(table_names[table]);
     uint32_t counter = (uint32_t)at_catalog_table_counter(w->nodes[node].catalog, name) + 1;
@@ -103,8 +140,8 @@ bool sim_create_table(struct sim_world *w, uint32_t node, uint32_t table, const 
         uint64_t was = at_catalog_family_counter(w->nodes[node].catalog, name, counter,
                                                  at_slice_cstr(family_names[f]));
         op.changes[1 + f] = (struct sim_catalog_change){.is_family = true,
-                                                        .is_sum = sum[f],
                                                         .family = (uint8_t)f,
+                                                        .type = types[f],
                                                         .table_generation = counter,
                                                         .counter = (uint32_t)(was | 1)};
     }
@@ -139,8 +176,8 @@ static bool change_family(struct sim_world *w, uint32_t node, uint32_t table, ui
                         .ticks = 1,
                         .change_count = 1,
                         .changes = {{.is_family = true,
-                                     .is_sum = family == 1 || (family == 2 && sim_below(w, 2) == 0),
                                      .family = (uint8_t)family,
+                                     .type = random_type(w, table, family),
                                      .table_generation = (uint32_t)t->generation,
                                      .counter = was + 1}}};
     return sim_write(w, node, &op, false);

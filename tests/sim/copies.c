@@ -108,6 +108,8 @@ static void answer_open(struct sim_world *w, const struct sim_letter *l, struct 
     struct at_copy_state state;
     struct at_error error;
 
+    if (!at_replica_view_is_instance(&n->view, m->u.copy_open.instance_id))
+        return;
     if (at_replica_may_donate(n->replica, m->u.copy_open.from, &m->u.copy_open.needs, &error) !=
         AT_OK) {
         if (!w->faithful)

@@ -56,13 +56,13 @@ static inline void exchange(uint32_t count)
 
 static inline void begin(uint32_t count, uint32_t sync_bits)
 {
-    const bool sum[SIM_FAMILIES] = {false, true, false};
+    const enum at_family_type types[SIM_FAMILIES] = {AT_FAMILY_PLAIN, AT_FAMILY_SUM};
 
     w = AT_NEW(struct sim_world);
     sim_world_init(w, count, sync_bits);
     at_prng_init(&w->rng, 1);
     w->faithful = true;
-    assert_true(sim_create_table(w, A, 0, sum));
+    assert_true(sim_create_table(w, A, 0, types));
     exchange(count);
 }
 

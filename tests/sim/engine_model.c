@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/mutant.h"
 
 static struct sim_record *record_new(struct at_slice key, struct at_slice value);
 static void release(struct sim_record *r);
@@ -69,11 +70,35 @@ void sim_engine_sync(struct sim_engine *e)
     e->mark_count = 0;
 }
 
-void sim_engine_crash(struct sim_engine *e, uint32_t keep)
+void sim_engine_crash(struct sim_engine *e, uint32_t keep, struct sim_tear tear)
 {
     AT_ASSERT(keep <= e->mark_count);
-    undo_to(e, keep == 0 ? 0 : e->marks[keep - 1]);
+    uint32_t begin = keep == 0 ? 0 : e->marks[keep - 1];
+    uint32_t end = keep < e->mark_count ? e->marks[keep] : e->undo_count;
+    uint32_t reached = (end - begin) * tear.percent / 100;
+    struct sim_engine torn = {0};
+
+    for (uint32_t i = begin; AT_MUTANT(torn_batch) && i < end; i++)
+        note(&torn, e->undos[i].was, e->undos[i].is);
+    undo_to(e, begin);
     sim_engine_sync(e);
+    for (uint32_t i = 0; i < torn.undo_count; i++) {
+        const struct sim_undo *u = &torn.undos[i];
+        if (tear.end ? i < torn.undo_count - reached : i >= reached)
+            continue;
+        if (u->is != NULL)
+            sim_engine_put(e, sim_record_key(u->is), sim_record_value(u->is));
+        else
+            sim_engine_delete(e, sim_record_key(u->was));
+    }
+    sim_engine_deinit(&torn);
+    sim_engine_sync(e);
+}
+
+void sim_engine_set_back(struct sim_engine *e, const struct sim_records *past)
+{
+    sim_engine_sync(e);
+    sim_records_share(&e->now, past);
 }
 
 uint32_t sim_records_seek(const struct sim_records *r, struct at_slice key)

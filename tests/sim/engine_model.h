@@ -53,9 +53,16 @@ void sim_engine_delete(struct sim_engine *e, struct at_slice key);
 /* The batch is in; `sync` makes it and all before durable. */
 void sim_engine_commit(struct sim_engine *e, bool sync);
 void sim_engine_sync(struct sim_engine *e);
-/* Back to the end of batch `keep` of those since the last sync (0: to the sync itself). The open
- * batch is lost anyway. */
-void sim_engine_crash(struct sim_engine *e, uint32_t keep);
+/* Back to the end of batch `keep` of those since the last sync (0: to the sync itself). The batch
+ * behind it, which may be the open one, was being written: so much of it reached the disk. One that
+ * is not whole is as if it never was. */
+struct sim_tear {
+    uint32_t percent; /* below 100 */
+    bool end;         /* of its end, not of its beginning: sectors are written in any order */
+};
+void sim_engine_crash(struct sim_engine *e, uint32_t keep, struct sim_tear tear);
+/* All is as it was when `past` was shared. */
+void sim_engine_set_back(struct sim_engine *e, const struct sim_records *past);
 
 /* The first item at or above key; count when there is none. */
 uint32_t sim_records_seek(const struct sim_records *r, struct at_slice key);

@@ -15,11 +15,12 @@ struct item {
     bool gone;
 };
 
-/* first .. behind-1 of count. */
+/* first .. behind-1 of count, of a family of this type. */
 struct span {
     uint32_t first;
     uint32_t behind;
     uint32_t count;
+    enum at_family_type type;
 };
 
 static uint32_t collect(struct sim_world *w, uint32_t node, struct item **ret_items);
@@ -30,6 +31,7 @@ static bool covered(const struct item *items, uint32_t count, uint32_t at);
 static void
 fold(struct sim_world *w, uint32_t node, struct item *items, uint32_t count, uint64_t horizon);
 static void fold_column(struct sim_world *w, uint32_t node, struct item *items, struct span s);
+static struct at_slice put_folded(enum at_family_type type, int64_t all, uint8_t *out);
 static bool same_version_place(const struct at_key *a, const struct at_key *b);
 static bool dead(struct sim_world *w, uint32_t node, const struct item *i);
 
@@ -185,7 +187,10 @@ fold(struct sim_world *w, uint32_t node, struct item *items, uint32_t count, uin
 {
     for (uint32_t i = 0; i < count;) {
         uint32_t behind = i + 1;
-        if (items[i].drop || items[i].key.kind != AT_KEY_PARTIAL) {
+        enum at_family_type type = items[i].drop || items[i].key.kind != AT_KEY_PARTIAL
+                                       ? AT_FAMILY_PLAIN
+                                       : sim_rows_fold_type(w, node, &items[i].key);
+        if (type == AT_FAMILY_PLAIN) {
             i++;
             continue;
         }
@@ -195,7 +200,7 @@ fold(struct sim_world *w, uint32_t node, struct item *items, uint32_t count, uin
         /* Newest first: the foldable ones are at the end. */
         while (i < behind && items[i].key.stamp.hlc > horizon)
             i++;
-        fold_column(w, node, items, (struct span){i, behind, count});
+        fold_column(w, node, items, (struct span){i, behind, count, type});
         i = behind;
     }
 }
@@ -205,14 +210,16 @@ static void fold_column(struct sim_world *w, uint32_t node, struct item *items, 
 {
     struct sim_engine *e = &w->nodes[node].engine;
     const struct item *newest = NULL;
-    uint64_t sum = 0;
-    uint8_t value[8];
+    bool as_sum = AT_MUTANT(fold_as_sum) && s.type != AT_FAMILY_HLL;
+    enum at_family_type type = as_sum ? AT_FAMILY_SUM : s.type;
+    struct sim_cell_state all = {0};
+    uint8_t value[AT_HLL_HEADER_BYTES + AT_HLL_ENTRY_BYTES * SIM_SKETCH_VALUES];
     uint32_t folded = 0;
 
     for (uint32_t i = s.first; i < s.behind; i++) {
-        if (items[i].gone || covered(items, s.count, i))
+        if (items[i].gone || !sim_rows_fits(s.type, items[i].value) || covered(items, s.count, i))
             continue;
-        sum += at_get_be64(items[i].value.data);
+        all = (struct sim_cell_state){true, sim_rows_merge(w, type, &all, items[i].value)};
         folded++;
         if (newest != NULL) {
             items[i].gone = true;
@@ -224,10 +231,25 @@ static void fold_column(struct sim_world *w, uint32_t node, struct item *items, 
     }
     if (folded < 2)
         return;
-    at_put_be64(value, sum);
     w->stats.folds++;
-    sim_engine_put(e, sim_record_key(newest->record), at_slice_make(value, 8));
+    sim_engine_put(e, sim_record_key(newest->record), put_folded(s.type, all.value, value));
     w->nodes[node].dirty_rows = (1u << (SIM_TABLES * SIM_ROWS)) - 1;
+}
+
+static struct at_slice put_folded(enum at_family_type type, int64_t all, uint8_t *out)
+{
+    struct at_hll hll = {0};
+    size_t len = 8;
+
+    at_put_be64(out, (uint64_t)all);
+    if (type == AT_FAMILY_HLL) {
+        for (uint8_t v = 0; v < SIM_SKETCH_VALUES; v++)
+            if (all >> v & 1)
+                at_hll_add(&hll, at_slice_make(&v, 1));
+        len = at_hll_encode(&hll, out);
+        at_hll_deinit(&hll);
+    }
+    return at_slice_make(out, len);
 }
 
 static bool same_version_place(const struct at_key *a, const struct at_key *b)

@@ -256,6 +256,7 @@ static void print_stats(uint64_t took_ns)
     (void)printf("tokens true %" PRIu64 ", false %" PRIu64 ", markers forgotten %" PRIu64
                  ", folds %" PRIu64 "\n",
                  t->tokens_true, t->tokens_false, t->forgets, t->folds);
+    (void)printf("disks set back %" PRIu64 ", forks %" PRIu64 "\n", t->set_backs, t->forks);
 }
 
 /* An assertion of the product: say which seed it was. */

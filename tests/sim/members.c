@@ -71,6 +71,14 @@ void sim_leave(struct sim_world *w, uint32_t node)
 
 void sim_remove(struct sim_world *w, uint32_t coordinator, uint32_t members)
 {
+    sim_remove_surviving(w, coordinator, members, false);
+}
+
+void sim_remove_surviving(struct sim_world *w,
+                          uint32_t coordinator,
+                          uint32_t members,
+                          bool minority)
+{
     struct at_member_id ids[AT_MEMBERS_MAX];
     struct at_error error;
     uint32_t count = 0;
@@ -78,7 +86,8 @@ void sim_remove(struct sim_world *w, uint32_t coordinator, uint32_t members)
     for (uint32_t i = 0; i < w->node_count && count < AT_MEMBERS_MAX; i++)
         if (members >> i & 1)
             ids[count++] = sim_id(i);
-    if (at_replica_fence_begin(w->nodes[coordinator].replica, ids, count, false, &error) != AT_OK) {
+    if (at_replica_fence_begin(w->nodes[coordinator].replica, ids, count, minority, &error) !=
+        AT_OK) {
         sim_trace(w, "cluster %u removes nobody: %s", coordinator, error.msg);
         return;
     }

@@ -270,6 +270,8 @@ static void answer_pull(struct sim_world *w, const struct sim_letter *l, struct 
     struct reply_parts *parts = AT_ARENA_NEW(&w->arena, struct reply_parts);
     struct at_donation *plan = AT_ARENA_NEW(&w->arena, struct at_donation);
 
+    if (!at_replica_view_is_instance(&n->view, pull->instance_id))
+        return;
     if (!sim_is_member(w, l->to, pull->from)) {
         sim_refuse(w, l, pull->from);
         return;
@@ -333,8 +335,9 @@ note_sent(struct sim_sent *sent, const struct at_pull *pull, const struct reply_
 /* One that was removed here is told so, not one that is only fenced; others are not known yet. */
 void sim_refuse(struct sim_world *w, const struct sim_letter *l, struct at_member_id from)
 {
-    if (!at_replica_view_is_gone(&w->nodes[l->to].view, from))
-        return;
+    const struct at_replica_view *v = &w->nodes[l->to].view;
+    if (!at_replica_view_is_gone(v, from) || v->other_id != 0)
+        return; /* whom a minority removed goes on */
     struct sim_letter *back = sim_answer(w, l);
     if (back == NULL)
         return;

@@ -9,9 +9,7 @@
 
 static void put_record(void *ctx, struct at_slice key, struct at_slice value);
 static void book(struct sim_world *w, uint32_t node, struct at_position p);
-static void load_book(struct sim_world *w, uint32_t node);
 static void restore(struct sim_world *w, uint32_t node);
-static void note_losses(struct sim_world *w, uint32_t node);
 static void check_vectors(struct sim_world *w, uint32_t node);
 static void check_promises(struct sim_world *w, uint32_t node);
 static void
@@ -77,9 +75,10 @@ void sim_node_crash(struct sim_world *w, uint32_t node, bool lose)
     n->tail_lost = n->tail_lost || lose;
     if (lose)
         n->horizon_before = 0; /* lost with the rest */
-    sim_engine_crash(&n->engine, keep);
-    load_book(w, node);
-    note_losses(w, node);
+    struct sim_tear tear = {sim_below(w, 100), sim_below(w, 2) == 0};
+    sim_engine_crash(&n->engine, keep, tear);
+    sim_load_book(w, node);
+    sim_note_losses(w, node);
     sim_trace(w, "cluster %u crashes%s", node, lose ? ", loses its tail" : "");
 }
 
@@ -88,6 +87,8 @@ void sim_node_start(struct sim_world *w, uint32_t node, bool doubt)
 {
     struct sim_node *n = &w->nodes[node];
 
+    if (!sim_set_back_may_start(w, node))
+        return;
     n->boot = w->next_boot++;
     n->first_request = w->next_request;
     restore(w, node);
@@ -99,7 +100,7 @@ void sim_node_start(struct sim_world *w, uint32_t node, bool doubt)
     n->state = SIM_UP;
     n->tail_lost = false;
     sim_rows_load_catalog(w, node);
-    load_book(w, node);
+    sim_load_book(w, node);
     n->coverage_moved = true;
     n->before.count = 0;
     sim_trace(w, "cluster %u starts, epoch %u%s", node, n->replica->epoch,
@@ -141,6 +142,8 @@ bool sim_write(struct sim_world *w, uint32_t node, struct sim_op *op, bool leave
     struct sim_node *n = &w->nodes[node];
     struct at_error error;
 
+    if (sim_set_back_unsure(w, node))
+        return false;
     if (at_replica_may_write(n->replica, sim_wall(w, node), w->now_ns, &error) != AT_OK) {
         w->stats.refused++;
         sim_trace(w, "cluster %u refuses: %s", node, error.msg);
@@ -256,7 +259,7 @@ static void book(struct sim_world *w, uint32_t node, struct at_position p)
     sim_engine_put(&n->engine, at_slice_make(key, 9), at_slice_make(value, 4));
 }
 
-static void load_book(struct sim_world *w, uint32_t node)
+void sim_load_book(struct sim_world *w, uint32_t node)
 {
     struct sim_node *n = &w->nodes[node];
 
@@ -270,8 +273,7 @@ static void load_book(struct sim_world *w, uint32_t node)
     }
 }
 
-/* Own entries beyond what the disk still has. */
-static void note_losses(struct sim_world *w, uint32_t node)
+void sim_note_losses(struct sim_world *w, uint32_t node)
 {
     for (uint32_t e = 0; e < SIM_EPOCHS_MAX; e++) {
         struct sim_history *h = &w->oracle.truth[node][e];
@@ -321,9 +323,11 @@ void sim_after(struct sim_world *w, uint32_t node)
     struct sim_node *n = &w->nodes[node];
 
     at_replica_view_fill(n->replica, &n->view);
+    n->epoch_max = n->view.epoch > n->epoch_max ? n->view.epoch : n->epoch_max;
     if (n->view.horizon < n->horizon_before)
         sim_fail(w, "horizon fell", "of cluster %u", node);
     n->horizon_before = n->view.horizon;
+    sim_fork_note(w, node);
     check_promises(w, node);
     check_vectors(w, node);
     sim_rows_check(w, node, false);

@@ -8,6 +8,8 @@ static struct at_stamp stamp_of(struct sim_row_op item);
 static void add_catalog_op(struct sim_oracle *o, const struct sim_op *op);
 static void
 apply_mutation(struct sim_row_state *row, const struct sim_table_state *table, struct sim_row_op i);
+static void
+add(struct sim_cell_state *cell, enum at_family_type type, const struct sim_mutation *m);
 static void erase_family(struct sim_row_state *row, uint32_t family);
 
 void sim_oracle_deinit(struct sim_oracle *o)
@@ -102,7 +104,7 @@ void sim_oracle_schema(const struct sim_oracle *o,
             if (c->counter < f->counter ||
                 (c->counter == f->counter && at_stamp_cmp(stamp, *best) < 0))
                 continue;
-            *f = (struct sim_family_state){c->counter, c->is_sum};
+            *f = (struct sim_family_state){c->counter, c->type};
             *best = stamp;
         }
     }
@@ -147,13 +149,12 @@ apply_mutation(struct sim_row_state *row, const struct sim_table_state *table, s
     struct sim_cell_state *cell = &row->cells[m->family][m->column][m->time];
     switch (m->kind) {
     case AT_MUTATION_SET:
-        if (!f->is_sum)
+        if (f->type == AT_FAMILY_PLAIN)
             *cell = (struct sim_cell_state){true, m->value};
         break;
     case AT_MUTATION_ADD:
     case AT_MUTATION_MERGE:
-        if (f->is_sum)
-            *cell = (struct sim_cell_state){true, cell->value + m->value};
+        add(cell, f->type, m);
         break;
     case AT_MUTATION_DELETE_COLUMN:
         for (uint32_t k = m->time; k < m->time_end; k++)
@@ -165,6 +166,22 @@ apply_mutation(struct sim_row_state *row, const struct sim_table_state *table, s
     case AT_MUTATION_DELETE_ROW:
         break;
     }
+}
+
+/* What is added to a family of another kind is hidden. */
+static void add(struct sim_cell_state *cell, enum at_family_type type, const struct sim_mutation *m)
+{
+    int64_t value = m->value;
+
+    if (type == AT_FAMILY_PLAIN || m->sketch != (type == AT_FAMILY_HLL))
+        return;
+    if (type == AT_FAMILY_HLL)
+        value = cell->value | INT64_C(1) << m->value;
+    else if (type == AT_FAMILY_SUM)
+        value += cell->value;
+    else if (cell->present && (type == AT_FAMILY_MAX) == (cell->value > value))
+        value = cell->value;
+    *cell = (struct sim_cell_state){true, value};
 }
 
 static void erase_family(struct sim_row_state *row, uint32_t family)

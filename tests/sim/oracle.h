@@ -6,6 +6,7 @@
 #ifndef ATOLL_TESTS_SIM_ORACLE_H
 #define ATOLL_TESTS_SIM_ORACLE_H
 
+#include "cluster/model/catalog.h"
 #include "cluster/model/mutation.h"
 #include "replication/membership.h"
 
@@ -17,6 +18,7 @@
 #define SIM_COLUMNS 2
 #define SIM_TIMES 2
 #define SIM_MUTATIONS_MAX 3
+#define SIM_SKETCH_VALUES 8
 #define SIM_RECORDS_MAX (1 + SIM_FAMILIES)
 
 enum sim_op_kind {
@@ -35,14 +37,15 @@ struct sim_mutation {
     uint8_t column;
     uint8_t time;     /* DELETE_COLUMN: first time index hidden */
     uint8_t time_end; /* DELETE_COLUMN: behind the last */
+    bool sketch;      /* added: a sketch that has seen `value`, one of 0 .. SIM_SKETCH_VALUES-1 */
     uint32_t family_generation;
     int64_t value;
 };
 
 struct sim_catalog_change {
     bool is_family;
-    bool is_sum;
     uint8_t family;
+    enum at_family_type type;
     uint32_t table_generation;
     uint32_t counter;
 };
@@ -97,7 +100,7 @@ struct sim_oracle {
 
 struct sim_family_state {
     uint32_t counter;
-    bool is_sum;
+    enum at_family_type type;
 };
 struct sim_table_state {
     uint32_t counter;
@@ -109,7 +112,7 @@ struct sim_schema {
 
 struct sim_cell_state {
     bool present;
-    int64_t value;
+    int64_t value; /* of a sketch: bits, which values it has seen */
 };
 struct sim_row_state {
     struct sim_cell_state cells[SIM_FAMILIES][SIM_COLUMNS][SIM_TIMES];

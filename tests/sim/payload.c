@@ -1,4 +1,5 @@
 #include "base/bytes.h"
+#include "cluster/model/hll.h"
 #include "cluster/model/operation.h"
 #include "sim/world.h"
 
@@ -12,7 +13,14 @@ static const struct at_slice family_names[SIM_FAMILIES] = {AT_LIT_INIT("f0"), AT
 static const struct at_slice row_names[SIM_ROWS] = {AT_LIT_INIT("a0"), AT_LIT_INIT("a1"),
                                                     AT_LIT_INIT("b0")};
 static const struct at_slice column_names[SIM_COLUMNS] = {AT_LIT_INIT("q0"), AT_LIT_INIT("q1")};
-static const struct at_slice sum_fields = AT_LIT_INIT("\x1a\x04\x32\x02\x22\x00");
+/* google.bigtable.admin.v2.ColumnFamily */
+static const struct at_slice family_fields[] = {
+    [AT_FAMILY_PLAIN] = AT_LIT_INIT(""),
+    [AT_FAMILY_SUM] = AT_LIT_INIT("\x1a\x04\x32\x02\x22\x00"),
+    [AT_FAMILY_MIN] = AT_LIT_INIT("\x1a\x04\x32\x02\x3a\x00"),
+    [AT_FAMILY_MAX] = AT_LIT_INIT("\x1a\x04\x32\x02\x32\x00"),
+    [AT_FAMILY_HLL] = AT_LIT_INIT("\x1a\x04\x32\x02\x2a\x00"),
+};
 
 static void fill_mutation(const struct sim_mutation *from, uint8_t *value, struct at_mutation *to);
 static void
@@ -24,7 +32,7 @@ void sim_payload_encode(struct sim_world *w,
 {
     struct at_mutation mutations[SIM_MUTATIONS_MAX] = {0};
     struct at_catalog_record records[SIM_RECORDS_MAX] = {0};
-    uint8_t values[SIM_MUTATIONS_MAX][8];
+    uint8_t values[SIM_MUTATIONS_MAX][AT_HLL_ONE_BYTES];
     struct at_operation out = {.table = table_names[op->table],
                                .table_generation = op->table_generation};
 
@@ -57,9 +65,7 @@ void sim_payload_encode(struct sim_world *w,
                 .table_generation = c->is_family ? c->table_generation : 0,
                 .counter = c->counter,
                 .stamp = {op->hlc + i, op->at.origin},
-                .fields = c->is_family && c->is_sum ? sum_fields
-                          : c->is_family            ? AT_LIT("")
-                                                    : AT_LIT("\x80")};
+                .fields = c->is_family ? family_fields[c->type] : AT_LIT("\x80")};
         }
         break;
     case SIM_OP_MEMBER:
@@ -85,13 +91,19 @@ void sim_payload_encode(struct sim_world *w,
 
 static void fill_mutation(const struct sim_mutation *from, uint8_t *value, struct at_mutation *to)
 {
-    at_put_be64(value, (uint64_t)from->value);
+    const uint8_t seen = (uint8_t)from->value;
+    size_t len = from->sketch ? AT_HLL_ONE_BYTES : 8;
+
+    if (from->sketch)
+        at_hll_one(at_slice_make(&seen, 1), value);
+    else
+        at_put_be64(value, (uint64_t)from->value);
     *to = (struct at_mutation){.kind = from->kind,
                                .family = family_names[from->family],
                                .family_generation = from->family_generation,
                                .qualifier = column_names[from->column],
                                .timestamp_micros = 1000 * (1 + from->time),
-                               .value = {value, 8}};
+                               .value = {value, len}};
     if (from->kind != AT_MUTATION_DELETE_COLUMN)
         return;
     /* 0 is open: both forms of the widest range. */

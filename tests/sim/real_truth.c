@@ -64,7 +64,7 @@ static void take_records(const struct at_operation *from, struct sim_op *to)
         to->table = index_of(real_tables, SIM_TABLES, family ? r->table : r->name);
         to->changes[i] = (struct sim_catalog_change){
             .is_family = family,
-            .is_sum = family && r->fields.len > 0,
+            .type = family && r->fields.len > 0 ? AT_FAMILY_SUM : AT_FAMILY_PLAIN,
             .family = family ? index_of(real_families, SIM_FAMILIES, r->name) : 0,
             .table_generation = (uint32_t)r->table_generation,
             .counter = (uint32_t)r->counter,

@@ -10,25 +10,29 @@
 #define ROUNDS_MAX 160
 
 static void heal(struct sim_world *w);
+static void start_set_back(struct sim_world *w, uint32_t node);
 static void settle(struct sim_world *w);
 static void describe(struct sim_world *w, uint32_t node);
 static void round_of(struct sim_world *w, uint32_t node);
-static void operators(struct sim_world *w);
+static void operators(struct sim_world *w, uint32_t side);
 static uint32_t to_remove(const struct sim_world *w, uint32_t node, uint32_t fenced);
 static uint32_t dead_missing(struct sim_world *w, uint32_t node);
-static bool at_rest(struct sim_world *w, char *ret_why, size_t size);
+static bool at_rest(struct sim_world *w, uint32_t side, char *ret_why, size_t size);
 static bool
 node_at_rest(struct sim_world *w, uint32_t node, uint32_t members, char *why, size_t size);
 static uint32_t count_log(const struct sim_world *w, uint32_t node);
-static void check_losses(struct sim_world *w);
+static void check_losses(struct sim_world *w, uint32_t side);
 static void check_forgotten(struct sim_world *w);
-static uint32_t first_up(const struct sim_world *w);
+static uint32_t first_up(const struct sim_world *w, uint32_t side);
 
 void sim_rest(struct sim_world *w)
 {
     heal(w);
     settle(w);
-    check_losses(w);
+    check_losses(w, 0);
+    if (w->fork_side != 0)
+        check_losses(w, 1);
+    sim_fork_check(w);
     for (uint32_t i = 0; i < w->node_count && !w->failed; i++)
         if (sim_up(w, i))
             sim_rows_check(w, i, true);
@@ -41,14 +45,14 @@ void sim_rest(struct sim_world *w)
     }
     settle(w);
     for (uint32_t i = 0; i < SIM_TOKENS_MAX && !w->failed; i++)
-        if (w->tokens[i].held && !sim_token_try(w, first_up(w), i) && !w->failed)
+        if (w->tokens[i].held && !sim_token_try(w, first_up(w, 0), i) && !w->failed)
             sim_fail(w, "rest: token", "token %u stays false", i);
 }
 
-static uint32_t first_up(const struct sim_world *w)
+static uint32_t first_up(const struct sim_world *w, uint32_t side)
 {
     uint32_t i = 0;
-    while (i < w->node_count - 1 && !sim_up(w, i))
+    while (i < w->node_count - 1 && (!sim_up(w, i) || sim_side(w, i) != side))
         i++;
     return i;
 }
@@ -75,6 +79,19 @@ static void heal(struct sim_world *w)
         sim_deliver_due(w);
     }
     w->now_ns += 3000 * SIM_MS;
+    for (uint32_t i = 0; i < w->node_count && !w->failed; i++)
+        start_set_back(w, i);
+}
+
+/* The clock is beyond all that it said now; who set it back starts it until its epoch is new. */
+static void start_set_back(struct sim_world *w, uint32_t node)
+{
+    if (w->nodes[node].state == SIM_DOWN)
+        sim_node_start(w, node, true);
+    while (sim_set_back_unsure(w, node) && !w->failed) {
+        sim_node_crash(w, node, false);
+        sim_node_start(w, node, true);
+    }
 }
 
 static void settle(struct sim_world *w)
@@ -84,18 +101,21 @@ static void settle(struct sim_world *w)
     for (uint32_t round = 0; round < ROUNDS_MAX && !w->failed; round++) {
         w->now_ns += 50 * SIM_MS;
         if (round % 10 == 2)
-            operators(w);
+            operators(w, 0);
+        if (round % 10 == 2 && w->fork_side != 0)
+            operators(w, 1);
         for (uint32_t i = 0; i < w->node_count && !w->failed; i++)
             if (sim_up(w, i))
                 round_of(w, i);
-        if (round > 2 && at_rest(w, why, sizeof(why)))
+        if (round > 2 && at_rest(w, 0, why, sizeof(why)) &&
+            (w->fork_side == 0 || at_rest(w, 1, why, sizeof(why))) && sim_fork_settled(w))
             return;
     }
     for (uint32_t i = 0; i < w->node_count && w->tracing; i++)
         if (sim_up(w, i))
             describe(w, i);
     if (!w->failed)
-        sim_fail(w, "rest", "%s", why);
+        sim_fail(w, "rest", "%s%s", why, sim_fork_settled(w) ? "" : ", or of one instance still");
 }
 
 /* What is left over, for people. */
@@ -152,23 +172,25 @@ static void round_of(struct sim_world *w, uint32_t node)
 
 /* Removes whom somebody began to remove, and the dead; several may do so at once. A living one
  * that is only fenced is removed all the same: that can't be taken back. */
-static void operators(struct sim_world *w)
+static void operators(struct sim_world *w, uint32_t side)
 {
     uint32_t fenced = 0; /* by anyone */
 
     for (uint32_t i = 0; i < w->node_count; i++)
-        for (uint32_t k = 0; sim_up(w, i) && k < w->nodes[i].view.member_count; k++)
+        for (uint32_t k = 0;
+             sim_up(w, i) && sim_side(w, i) == side && k < w->nodes[i].view.member_count; k++)
             if (w->nodes[i].view.members[k].fenced)
                 fenced |= 1u << (w->nodes[i].view.members[k].id.v - 1);
     for (uint32_t i = 0; i < w->node_count && !w->failed; i++) {
         struct sim_node *n = &w->nodes[i];
         bool full = n->view.mode == AT_MODE_READY || n->view.mode == AT_MODE_NEEDS_COPY;
-        if (!sim_up(w, i) || !full || !n->view.joined || (fenced >> i & 1) != 0)
+        if (!sim_up(w, i) || sim_side(w, i) != side || !full || !n->view.joined ||
+            (fenced >> i & 1) != 0)
             continue;
         uint32_t members = to_remove(w, i, fenced) | dead_missing(w, i);
         if (members == 0)
             continue;
-        sim_remove(w, i, members);
+        sim_remove_surviving(w, i, members, w->fork_side != 0);
         sim_deliver_due(w);
         return;
     }
@@ -185,7 +207,8 @@ static uint32_t to_remove(const struct sim_world *w, uint32_t node, uint32_t fen
     for (uint32_t k = 0; k < v->member_count; k++) {
         const struct at_member_view *m = &v->members[k];
         uint32_t at = m->id.v - 1;
-        bool ended = w->nodes[at].state == SIM_DEAD || w->nodes[at].state == SIM_GONE;
+        bool ended = w->nodes[at].state == SIM_DEAD || w->nodes[at].state == SIM_GONE ||
+                     sim_side(w, at) != sim_side(w, node);
         if (m->active && (m->fenced || ended))
             members |= 1u << at;
         if (m->active && (fenced >> at & 1) != 0 && by_others == 0)
@@ -212,19 +235,19 @@ static uint32_t dead_missing(struct sim_world *w, uint32_t node)
     return members;
 }
 
-static bool at_rest(struct sim_world *w, char *ret_why, size_t size)
+static bool at_rest(struct sim_world *w, uint32_t side, char *ret_why, size_t size)
 {
     uint32_t members = 0;
 
     for (uint32_t i = 0; i < w->node_count; i++)
-        if (sim_up(w, i))
+        if (sim_up(w, i) && sim_side(w, i) == side)
             members |= 1u << i;
     if (members == 0) {
         sim_fail(w, "rest", "nobody is left");
         return false;
     }
     for (uint32_t i = 0; i < w->node_count; i++)
-        if (sim_up(w, i) && !node_at_rest(w, i, members, ret_why, size))
+        if ((members >> i & 1) && !node_at_rest(w, i, members, ret_why, size))
             return false;
     return true;
 }
@@ -256,11 +279,12 @@ node_at_rest(struct sim_world *w, uint32_t node, uint32_t members, char *why, si
         return false;
     for (uint32_t o = 0; o < w->node_count; o++)
         for (uint32_t e = 0; e < SIM_EPOCHS_MAX; e++) {
-            uint32_t other = w->nodes[first_up(w)].coverage[o][e];
+            uint32_t first = first_up(w, sim_side(w, node));
+            uint32_t other = w->nodes[first].coverage[o][e];
             if (n->coverage[o][e] == other)
                 continue;
-            (void)snprintf(why, size, "clusters %u and %u: %u and %u of (%u, %u)", node,
-                           first_up(w), n->coverage[o][e], other, o, e + 1);
+            (void)snprintf(why, size, "clusters %u and %u: %u and %u of (%u, %u)", node, first,
+                           n->coverage[o][e], other, o, e + 1);
             return false;
         }
     return true;
@@ -273,14 +297,15 @@ static uint32_t count_log(const struct sim_world *w, uint32_t node)
 }
 
 /* What nobody has was lost by its origin in a crash, or by force. */
-static void check_losses(struct sim_world *w)
+static void check_losses(struct sim_world *w, uint32_t side)
 {
-    const struct sim_node *n = &w->nodes[first_up(w)];
+    const struct sim_node *n = &w->nodes[first_up(w, side)];
 
     for (uint32_t o = 0; o < w->node_count && !w->failed; o++)
         for (uint32_t e = 0; e < SIM_EPOCHS_MAX; e++)
             for (uint32_t s = n->coverage[o][e]; s < w->oracle.truth[o][e].count; s++)
-                if (!w->oracle.truth[o][e].ops[s]->lost && (w->removed_by_force >> o & 1) == 0)
+                if (!w->oracle.truth[o][e].ops[s]->lost && sim_side(w, o) == side &&
+                    (w->removed_by_force >> o & 1) == 0)
                     sim_fail(w, "lost write", "(%u, %u, %u) is nowhere", o, e + 1, s + 1);
 }
 
@@ -306,6 +331,9 @@ static void check_forgotten(struct sim_world *w)
             AT_ASSERT(code == AT_OK);
             if (key.kind != AT_KEY_CELL && key.kind != AT_KEY_PARTIAL)
                 sim_fail(w, "rest: markers", "cluster %u keeps a marker", i);
+            if (key.kind == AT_KEY_PARTIAL &&
+                !sim_rows_fits(sim_rows_fold_type(w, i, &key), sim_record_value(all->items[k])))
+                continue;
             if (key.kind == AT_KEY_PARTIAL && last.kind == AT_KEY_PARTIAL &&
                 key.table == last.table && key.family == last.family &&
                 key.timestamp_micros == last.timestamp_micros && at_slice_eq(key.row, last.row) &&

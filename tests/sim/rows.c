@@ -38,13 +38,15 @@ static void read_family(struct sim_world *w,
                         uint32_t node,
                         struct at_visible *v,
                         const struct at_key *where,
-                        bool sum,
+                        enum at_family_type type,
                         struct sim_row_state *ret_row);
-static void take_version(struct at_visible *v,
+static void take_version(struct sim_world *w,
+                         struct at_visible *v,
                          const struct at_key *key,
                          struct at_slice value,
-                         bool sum,
+                         enum at_family_type type,
                          struct sim_cell_state *cell);
+static int64_t seen_by(struct sim_world *w, struct at_slice sketch);
 static void check_schema(struct sim_world *w, uint32_t node);
 static void check_row(struct sim_world *w, uint32_t node, uint32_t table, uint32_t row);
 
@@ -332,7 +334,7 @@ void sim_rows_read(
             .family = sim_rows_family_id((uint32_t)(f->name.data[1] - '0'), f->generation),
             .row = sim_row_name(row)};
         at_visible_begin_family(&v);
-        read_family(w, node, &v, &where, f->type == AT_FAMILY_SUM, ret_row);
+        read_family(w, node, &v, &where, f->type, ret_row);
     }
     at_visible_deinit(&v);
 }
@@ -375,7 +377,7 @@ static void read_family(struct sim_world *w,
                         uint32_t node,
                         struct at_visible *v,
                         const struct at_key *where,
-                        bool sum,
+                        enum at_family_type type,
                         struct sim_row_state *ret_row)
 {
     const struct sim_records *all = &w->nodes[node].engine.now;
@@ -408,26 +410,83 @@ static void read_family(struct sim_world *w,
         struct sim_cell_state *cells = ret_row->cells[family][q];
         struct sim_cell_state *cell =
             key.kind == AT_KEY_COLUMN_MARKER ? NULL : &cells[key.timestamp_micros / 1000 - 1];
-        take_version(v, &key, sim_record_value(all->items[i]), sum, cell);
+        take_version(w, v, &key, sim_record_value(all->items[i]), type, cell);
     }
 }
 
-static void take_version(struct at_visible *v,
+static void take_version(struct sim_world *w,
+                         struct at_visible *v,
                          const struct at_key *key,
                          struct at_slice value,
-                         bool sum,
+                         enum at_family_type type,
                          struct sim_cell_state *cell)
 {
     if (key->kind == AT_KEY_COLUMN_MARKER) {
         enum at_code code = at_visible_marker(v, key, value);
         AT_ASSERT(code == AT_OK);
-    } else if (key->kind == AT_KEY_CELL && !sum) {
+    } else if (key->kind == AT_KEY_CELL && type == AT_FAMILY_PLAIN) {
         if (at_visible_cell(v, key->timestamp_micros, key->stamp))
             *cell = (struct sim_cell_state){true, (int64_t)at_get_be64(value.data)};
-    } else if (key->kind == AT_KEY_PARTIAL && sum) {
+    } else if (key->kind == AT_KEY_PARTIAL && sim_rows_fits(type, value)) {
         if (at_visible_partial(v, key->timestamp_micros, key->stamp))
-            *cell = (struct sim_cell_state){true, cell->value + (int64_t)at_get_be64(value.data)};
+            *cell = (struct sim_cell_state){true, sim_rows_merge(w, type, cell, value)};
     }
+}
+
+enum at_family_type
+sim_rows_fold_type(const struct sim_world *w, uint32_t node, const struct at_key *key)
+{
+    uint32_t table = (key->table - 1) % 4;
+    const struct at_table *t =
+        at_catalog_table(w->nodes[node].catalog, at_slice_cstr(table_names[table]));
+    const char name[3] = {'f', (char)('0' + (key->family - 1) % 4), 0};
+    const struct at_family *f = t == NULL ? NULL : at_table_family(t, at_slice_cstr(name));
+
+    if (f == NULL || sim_rows_table_id(table, t->generation) != key->table ||
+        f->generation != (key->family - 1) / 4)
+        return AT_FAMILY_PLAIN;
+    return f->type;
+}
+
+bool sim_rows_fits(enum at_family_type type, struct at_slice partial)
+{
+    return type != AT_FAMILY_PLAIN && (partial.len == 8) == (type != AT_FAMILY_HLL);
+}
+
+int64_t sim_rows_merge(struct sim_world *w,
+                       enum at_family_type type,
+                       const struct sim_cell_state *cell,
+                       struct at_slice partial)
+{
+    if (type == AT_FAMILY_HLL)
+        return cell->value | seen_by(w, partial);
+    int64_t value = (int64_t)at_get_be64(partial.data);
+    if (type == AT_FAMILY_SUM)
+        return value + cell->value;
+    if (!cell->present || (type == AT_FAMILY_MIN) == (value < cell->value))
+        return value;
+    return cell->value;
+}
+
+/* The values that there are leave one entry each. */
+static int64_t seen_by(struct sim_world *w, struct at_slice sketch)
+{
+    int64_t seen = 0;
+
+    at_hll_clear(&w->hll);
+    enum at_code code = at_hll_merge(&w->hll, sketch);
+    AT_ASSERT(code == AT_OK);
+    for (uint32_t i = 0; i < w->hll.entry_count; i++) {
+        uint8_t value = 0;
+        for (; value < SIM_SKETCH_VALUES; value++) {
+            uint8_t one[AT_HLL_ONE_BYTES];
+            at_hll_one(at_slice_make(&value, 1), one);
+            if (at_get_be32(one + AT_HLL_HEADER_BYTES) == w->hll.entries[i])
+                break;
+        }
+        seen |= INT64_C(1) << value;
+    }
+    return seen;
 }
 
 void sim_rows_check(struct sim_world *w, uint32_t node, bool all)
@@ -466,7 +525,7 @@ static void check_schema(struct sim_world *w, uint32_t node)
             bool present = want->families[f].counter % 2 == 1;
             if ((family != NULL) != present ||
                 (present && (family->generation != want->families[f].counter ||
-                             (family->type == AT_FAMILY_SUM) != want->families[f].is_sum)))
+                             family->type != want->families[f].type)))
                 sim_fail(w, "schema", "cluster %u, table %u, family %u differs", node, t, f);
         }
     }

@@ -13,10 +13,10 @@ static const char *const mix_names[SIM_MIX_COUNT] = {
 };
 
 static const char *const step_names[SIM_STEP_COUNT] = {
-    "write",   "slow-write", "drop",  "schema", "pull",   "close", "sync",   "idle",
-    "trim",    "cap",        "full",  "cut",    "heal",   "clog",  "faults", "clock",
-    "release", "token",      "check", "crash",  "start",  "die",   "forget", "compact",
-    "copy",    "member",     "join",  "leave",  "remove", "wait",  "lazy",
+    "write", "slow-write", "drop",  "schema", "pull",   "close",    "sync",  "idle",    "trim",
+    "cap",   "full",       "cut",   "heal",   "clog",   "faults",   "clock", "release", "token",
+    "check", "crash",      "start", "die",    "forget", "compact",  "copy",  "member",  "join",
+    "leave", "remove",     "wait",  "lazy",   "keep",   "set-back", "fork",
 };
 
 /* Weights of each kind of step, by mix. */
@@ -53,6 +53,9 @@ static const uint8_t weights[SIM_STEP_COUNT][SIM_MIX_COUNT] = {
     [SIM_STEP_REMOVE] = {1, 1, 0, 0, 5, 0, 0, 0},
     [SIM_STEP_WAIT] = {2, 2, 2, 2, 2, 2, 2, 2},
     [SIM_STEP_LAZY] = {2, 1, 1, 4, 2, 1, 2, 1},
+    [SIM_STEP_KEEP] = {0, 0, 4, 0, 0, 0, 0, 1},
+    [SIM_STEP_SET_BACK] = {0, 0, 3, 0, 0, 0, 0, 1},
+    [SIM_STEP_FORK] = {0, 0, 0, 0, 0, 0, 0, 0},
 };
 
 const char *sim_mix_name(enum sim_mix mix)

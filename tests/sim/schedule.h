@@ -39,6 +39,9 @@ enum sim_step_kind {
     SIM_STEP_REMOVE,
     SIM_STEP_WAIT,
     SIM_STEP_LAZY,
+    SIM_STEP_KEEP, /* what a disk holds, to be set back to */
+    SIM_STEP_SET_BACK,
+    SIM_STEP_FORK,
     SIM_STEP_COUNT,
 };
 

@@ -258,7 +258,7 @@ static void H32_a_token_of_a_leaver_holds_what_it_wrote(void **state)
 
 static void H33_data_that_overtakes_its_schema_is_kept(void **state)
 {
-    const bool sum[SIM_FAMILIES] = {false, true, false};
+    const enum at_family_type types[SIM_FAMILIES] = {AT_FAMILY_PLAIN, AT_FAMILY_SUM};
     struct sim_op op = {
         .kind = SIM_OP_ROW,
         .table = 1,
@@ -268,7 +268,7 @@ static void H33_data_that_overtakes_its_schema_is_kept(void **state)
         .mutations = {{.family = 1, .kind = AT_MUTATION_ADD, .family_generation = 1, .value = 7}}};
     (void)state;
     begin(3, ALL);
-    assert_true(sim_create_table(w, A, 1, sum));
+    assert_true(sim_create_table(w, A, 1, types));
     pull(B, A);
     assert_true(sim_write(w, B, &op, false));
     w->start_after = A + 1; /* B's entry, and not yet the table of A */
@@ -312,12 +312,12 @@ static void H34_a_deleted_row_hides_families_its_cluster_did_not_know(void **sta
 
 static void H35_existence_is_decided_by_counters(void **state)
 {
-    const bool sum[SIM_FAMILIES] = {false, true, false};
+    const enum at_family_type types[SIM_FAMILIES] = {AT_FAMILY_PLAIN, AT_FAMILY_SUM};
     (void)state;
     begin(2, ALL);
     set(A, 0, 1); /* A: creates, writes, deletes, creates; B: deletes */
     assert_true(sim_delete_table(w, A, 0));
-    assert_true(sim_create_table(w, A, 0, sum));
+    assert_true(sim_create_table(w, A, 0, types));
     tick();
     assert_true(sim_delete_table(w, B, 0));
     exchange(2);
@@ -326,14 +326,14 @@ static void H35_existence_is_decided_by_counters(void **state)
 
 static void H36_a_late_write_does_not_show_in_a_table_made_anew(void **state)
 {
-    const bool sum[SIM_FAMILIES] = {false, true, false};
+    const enum at_family_type types[SIM_FAMILIES] = {AT_FAMILY_PLAIN, AT_FAMILY_SUM};
     (void)state;
     begin(2, ALL);
     assert_true(sim_delete_table(w, A, 0));
     w->now_ns += 50 * SIM_MS;
     set(B, 0, 1); /* it does not know of the drop */
     exchange(2);
-    assert_true(sim_create_table(w, A, 0, sum));
+    assert_true(sim_create_table(w, A, 0, types));
     exchange(2);
     struct sim_row_state row;
     sim_rows_read(w, B, 0, 0, &row);

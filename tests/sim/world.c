@@ -49,6 +49,8 @@ void sim_world_deinit(struct sim_world *w)
         at_vector_deinit(&n->before);
         sim_engine_deinit(&n->copy.aside);
         at_buf_deinit(&n->copy.opened);
+        sim_records_clear(&n->past);
+        at_free(n->past.items);
         for (uint32_t k = 0; k < SIM_OFFERS_MAX; k++)
             at_free(n->offers[k].records.items);
         for (uint32_t p = 0; p < SIM_NODES_MAX; p++) {
@@ -64,6 +66,7 @@ void sim_world_deinit(struct sim_world *w)
     at_buf_deinit(&w->scratch);
     at_buf_deinit(&w->key);
     at_buf_deinit(&w->payload);
+    at_hll_deinit(&w->hll);
 }
 
 void sim_fail(struct sim_world *w, const char *check, const char *format, ...)

@@ -8,6 +8,7 @@
 
 #include "base/prng.h"
 #include "cluster/model/catalog.h"
+#include "cluster/model/hll.h"
 #include "cluster/model/key.h"
 #include "replication/fill.h"
 #include "replication/lag.h"
@@ -89,8 +90,11 @@ struct sim_node {
     struct sim_sent sent[SIM_NODES_MAX];
     uint64_t asked[SIM_NODES_MAX]; /* the last question of this process to each */
     uint64_t horizon_before;
-    bool lazy;         /* does not pull for a while */
-    uint32_t greeters; /* bits: who asked this process since it left */
+    bool lazy;               /* does not pull for a while */
+    struct sim_records past; /* what its disk held at some time; count 0: not kept */
+    bool set_back;           /* to there; nobody has written to it since */
+    uint32_t epoch_max;      /* that it ever had */
+    uint32_t greeters;       /* bits: who asked this process since it left */
 };
 
 /* Bytes of message.h on their way. */
@@ -136,6 +140,8 @@ struct sim_stats {
     uint64_t discarded;
     uint64_t refused;
     uint64_t rows_checked;
+    uint64_t set_backs;
+    uint64_t forks;
 };
 
 struct sim_world {
@@ -164,6 +170,8 @@ struct sim_world {
     bool hold_answers;         /* they stay on their way, see sim_let_go */
     bool faithful;             /* network without faults: at rest, and in directed schedules */
     struct sim_stats stats;
+    uint32_t fork_side;        /* bits: who goes on as another instance; 0: nobody */
+    sim_coverage fork_upto[2]; /* what each side had before it did without the other one */
     uint64_t trace_hash;
     bool tracing;
     bool failed;
@@ -174,6 +182,7 @@ struct sim_world {
     struct at_buf key;
     struct at_buf scratch;
     struct at_buf payload;
+    struct at_hll hll;
 };
 
 /* --- world.c --- */
@@ -237,6 +246,16 @@ struct at_slice sim_rows_key(struct sim_world *w, const struct at_key *key);
 void sim_rows_store_catalog(struct sim_world *w, uint32_t node);
 struct at_slice sim_row_name(uint32_t row);
 #define SIM_DROP_KEY_BYTES 17
+/* The type of a stored partial's family, if it is one of a present generation; else PLAIN. */
+enum at_family_type
+sim_rows_fold_type(const struct sim_world *w, uint32_t node, const struct at_key *key);
+/* Whether a partial is one of the family's type at all. */
+bool sim_rows_fits(enum at_family_type type, struct at_slice partial);
+/* Of a sketch which values it has seen, as bits. */
+int64_t sim_rows_merge(struct sim_world *w,
+                       enum at_family_type type,
+                       const struct sim_cell_state *cell,
+                       struct at_slice partial);
 
 /* --- forget.c: forgetting and compaction --- */
 
@@ -266,13 +285,43 @@ void sim_apply_entry(struct sim_world *w,
                      const struct at_entry *e);
 void sim_after(struct sim_world *w, uint32_t node);
 void sim_log_key(uint8_t key[17], struct at_position p);
+/* The book as the disk has it. */
+void sim_load_book(struct sim_world *w, uint32_t node);
+/* Own entries beyond what the disk still has are lost. */
+void sim_note_losses(struct sim_world *w, uint32_t node);
+
+/* --- setback.c: a disk that goes back to what it once held --- */
+
+/* Keeps what is on the disk now. */
+void sim_past_keep(struct sim_world *w, uint32_t node);
+/* Its process ends, if it runs, and its disk is what it was when it was kept. */
+void sim_set_back(struct sim_world *w, uint32_t node);
+/* Not before its clock is beyond all that it ever said. */
+bool sim_set_back_may_start(const struct sim_world *w, uint32_t node);
+/* It may be in an epoch that it had before and was not told so. */
+bool sim_set_back_unsure(struct sim_world *w, uint32_t node);
+
+/* --- fork.c: a minority goes on as another instance --- */
+
+void sim_fork(struct sim_world *w, uint32_t node);
+/* 0 or 1. */
+uint32_t sim_side(const struct sim_world *w, uint32_t node);
+/* After every event of a cluster: until it has fenced the other side it may take of it. */
+void sim_fork_note(struct sim_world *w, uint32_t node);
+/* The sides are two instances. */
+bool sim_fork_settled(const struct sim_world *w);
+/* Neither has later entries of the other one. */
+void sim_fork_check(struct sim_world *w);
 
 /* --- clients.c: random operations --- */
 
 void sim_client_write(struct sim_world *w, uint32_t node, bool leave_open);
 void sim_client_drop(struct sim_world *w, uint32_t node);
 void sim_client_schema(struct sim_world *w, uint32_t node);
-bool sim_create_table(struct sim_world *w, uint32_t node, uint32_t table, const bool *sum);
+bool sim_create_table(struct sim_world *w,
+                      uint32_t node,
+                      uint32_t table,
+                      const enum at_family_type *types);
 bool sim_delete_table(struct sim_world *w, uint32_t node, uint32_t table);
 
 /* --- network.c --- */
@@ -305,6 +354,11 @@ void sim_copies_forget(struct sim_world *w, uint32_t node);
 void sim_join(struct sim_world *w, uint32_t registrar);
 void sim_leave(struct sim_world *w, uint32_t node);
 void sim_remove(struct sim_world *w, uint32_t coordinator, uint32_t members);
+/* `minority`: this side goes on even if it is one. */
+void sim_remove_surviving(struct sim_world *w,
+                          uint32_t coordinator,
+                          uint32_t members,
+                          bool minority);
 /* What a cluster does by itself: asks for acknowledgements, fences, leaves step by step. */
 void sim_member_step(struct sim_world *w, uint32_t node);
 /* Whether most members would be left, were these removed as well. */

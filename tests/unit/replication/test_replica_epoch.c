@@ -138,6 +138,71 @@ static void a_cluster_that_was_rolled_back_takes_a_new_epoch(void **state)
     at_vector_deinit(&reply.ends_known);
 }
 
+static bool vouches(const struct at_close_answer *answer, uint32_t epoch, uint64_t seq)
+{
+    for (uint32_t i = 0; i < answer->position_count; i++)
+        if (answer->positions[i].epoch == epoch && answer->positions[i].seq == seq)
+            return true;
+    return false;
+}
+
+static void a_close_is_answered_with_all_that_is_known_of_the_asker(void **state)
+{
+    static struct at_close_answer answer;
+    struct at_close close = {.instance_id = 77, .origin = {A + 1}, .incarnation = 2};
+    (void)state;
+
+    for (int i = 0; i < 3; i++)
+        assert_true(model_write(&m, A, 1));
+    model_commit(&m, A, true);
+    model_settle(&m);
+    model_crash(&m, A);
+    model_start(&m, A, false);
+    model_close(&m, A);
+    assert_true(model_write(&m, A, 1));
+    model_settle(&m);
+    const struct at_positions_facts *facts = &m.nodes[B].view.facts;
+    assert_int_equal(at_positions_facts_first_open(facts, (struct at_member_id){A + 1}), 2);
+    /* A disk of before: epoch 2 begins once more. The end of epoch 1 has left the vectors. */
+    assert_int_equal(at_replica_on_close(model_replica(&m, B), &close, &answer), AT_OK);
+    assert_true(vouches(&answer, 1, 3));
+    assert_true(vouches(&answer, 2, 1));
+    /* An epoch that was begun and has no entries is known by its number. */
+    close.incarnation = 5;
+    assert_int_equal(at_replica_on_close(model_replica(&m, B), &close, &answer), AT_OK);
+    close.incarnation = 2;
+    assert_int_equal(at_replica_on_close(model_replica(&m, B), &close, &answer), AT_OK);
+    assert_true(vouches(&answer, 5, 0));
+}
+
+static void an_epoch_that_is_begun_twice_is_told_by_who_closes_it(void **state)
+{
+    static struct at_close_answer answer;
+    (void)state;
+
+    model_crash(&m, A);
+    model_start(&m, A, false);
+    assert_int_equal(m.nodes[A].view.epoch, 2);
+    answer = (struct at_close_answer){.instance_id = 77,
+                                      .from = {B + 1},
+                                      .origin = {A + 1},
+                                      .incarnation = 2,
+                                      .position_count = 1,
+                                      .positions = {{{A + 1}, 2, 0}}};
+    at_replica_on_close_answer(model_replica(&m, A), &answer);
+    model_commit(&m, A, false);
+    assert_int_equal(m.nodes[A].view.epoch, 2);
+    answer.positions[0].seq = 1;
+    at_replica_on_close_answer(model_replica(&m, A), &answer);
+    model_commit(&m, A, false);
+    assert_int_equal(m.nodes[A].view.epoch, 3);
+    answer.positions[0] = (struct at_position){{A + 1}, 7, 0};
+    at_replica_on_close_answer(model_replica(&m, A), &answer);
+    model_commit(&m, A, false);
+    assert_int_equal(m.nodes[A].view.epoch, 8);
+    assert_true(m.nodes[A].view.closing);
+}
+
 static void a_close_of_a_stranger_or_of_another_instance_is_refused(void **state)
 {
     static struct at_close_answer answer;
@@ -165,6 +230,8 @@ int main(void)
         TEST(all_active_members_must_answer_a_close),
         TEST(a_closing_begins_anew_after_a_restart),
         TEST(a_cluster_that_was_rolled_back_takes_a_new_epoch),
+        TEST(a_close_is_answered_with_all_that_is_known_of_the_asker),
+        TEST(an_epoch_that_is_begun_twice_is_told_by_who_closes_it),
         TEST(a_close_of_a_stranger_or_of_another_instance_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
