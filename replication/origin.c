@@ -203,6 +203,17 @@ void at_origin_void(struct at_origin *o, struct at_member_id voucher)
     o->closed.vouch_count = kept;
 }
 
+void at_origin_keep(struct at_origin *o, const struct at_vector *applied)
+{
+    for (uint32_t i = 0; i < applied->count; i++) {
+        const struct at_position *p = &applied->items[i];
+        uint64_t end = 0;
+        if (in_vectors(o, p->origin, p->epoch) && at_origin_end(o, p->epoch, &end) &&
+            end < p->seq && o->closed.end_count < ENDS_MAX)
+            put_end(o, p->epoch, p->seq);
+    }
+}
+
 bool at_origin_final_applied(const struct at_origin *o, const struct at_vector *applied)
 {
     AT_ASSERT(o->state == AT_ORIGIN_LEFT || o->state == AT_ORIGIN_REMOVED);

@@ -73,6 +73,10 @@ void at_origin_left(struct at_origin *o, struct at_position last);
 void at_origin_removed(struct at_origin *o, const struct at_vector *applied);
 /* at_origin_void drops the word of a removed voucher (rule 24). */
 void at_origin_void(struct at_origin *o, struct at_member_id voucher);
+/* at_origin_keep: a closed epoch does not end before what is in `applied`. The voided word may have
+ * stood for all: who has seen that everybody has the epoch, and has pruned it, gives no word any
+ * more. */
+void at_origin_keep(struct at_origin *o, const struct at_vector *applied);
 /* at_origin_final_applied: one that left or was removed: everything of it is in `applied` (rule
  * 19). */
 bool at_origin_final_applied(const struct at_origin *o, const struct at_vector *applied);

@@ -154,8 +154,10 @@ static void remove_one(struct at_replica *r, struct at_member_id id)
     at_origin_removed(&r->origins[at], &r->applied);
     at_guard_forget(&r->guard, id);
     r->peers[at].parked.epoch = 0;
-    for (uint32_t i = 0; i < r->origin_count && !AT_MUTANT(dead_voucher_counts); i++)
+    for (uint32_t i = 0; i < r->origin_count && !AT_MUTANT(dead_voucher_counts); i++) {
         at_origin_void(&r->origins[i], id);
+        at_origin_keep(&r->origins[i], &r->applied);
+    }
     if (at == r->self_index)
         at_replica_set_mode(r, AT_MODE_REMOVED);
 }

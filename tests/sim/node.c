@@ -292,6 +292,8 @@ void sim_commit(struct sim_world *w, uint32_t node, bool sync)
     sync = at_replica_flush(n->replica, put_record, n) || sync || n->sync_commits;
     sim_engine_commit(&n->engine, sync);
     at_replica_committed(n->replica, sync);
+    if (sync)
+        at_vector_copy(&n->synced, &n->replica->applied);
     n->round_open = false;
     sim_after(w, node);
 }
@@ -361,6 +363,8 @@ static void check_vectors(struct sim_world *w, uint32_t node)
     at_vector_copy(&n->before, &n->view.applied);
     if (!at_vector_covers(&n->view.applied, &n->view.durable))
         sim_fail(w, "durable", "cluster %u: more is durable than applied", node);
+    if (!at_vector_covers(&n->synced, &n->view.durable))
+        sim_fail(w, "durable", "cluster %u: more is said to be durable than was synced", node);
     for (uint32_t o = 0; o < w->node_count; o++) {
         uint32_t first_open = at_positions_facts_first_open(f, sim_id(o));
         for (uint32_t e = first_open; e <= SIM_EPOCHS_MAX; e++) {

@@ -7,6 +7,7 @@ static void begin(struct sim_world *w, const struct sim_schedule *s);
 static void on_running(struct sim_world *w, const struct sim_step *s, uint32_t a, uint32_t b);
 static void on_world(struct sim_world *w, const struct sim_step *s, uint32_t a, uint32_t b);
 static void crash(struct sim_world *w, uint32_t a, bool lose);
+static void hold_back(struct sim_world *w, uint32_t a);
 static void start(struct sim_world *w, uint32_t a);
 static void die(struct sim_world *w, uint32_t a);
 static void cut(struct sim_world *w);
@@ -202,6 +203,18 @@ static void crash(struct sim_world *w, uint32_t a, bool lose)
 {
     if (sim_up(w, a) && w->nodes[a].view.epoch + 4 < SIM_EPOCHS_MAX)
         sim_node_crash(w, a, lose && !w->nodes[a].sync_commits);
+    else
+        return;
+    if (sim_below(w, 3) == 0)
+        hold_back(w, a);
+}
+
+/* What the process has sent is still on its way when the next one has begun. */
+static void hold_back(struct sim_world *w, uint32_t a)
+{
+    for (uint32_t i = 0; i < w->flight_count; i++)
+        if (w->flights[i].from == a)
+            w->flights[i].due_ns += (50 + sim_below(w, 900)) * SIM_MS;
 }
 
 static void start(struct sim_world *w, uint32_t a)

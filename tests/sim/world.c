@@ -47,6 +47,7 @@ void sim_world_deinit(struct sim_world *w)
         sim_engine_deinit(&n->engine);
         at_replica_view_deinit(&n->view);
         at_vector_deinit(&n->before);
+        at_vector_deinit(&n->synced);
         sim_engine_deinit(&n->copy.aside);
         at_buf_deinit(&n->copy.opened);
         sim_records_clear(&n->past);

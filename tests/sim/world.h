@@ -68,6 +68,7 @@ struct sim_node {
     struct at_replica *replica; /* NULL unless UP */
     struct at_replica_view view;
     struct at_vector before; /* V after the last event */
+    struct at_vector synced; /* V at the last sync */
     struct at_catalog *catalog;
     sim_coverage coverage;    /* what its disk holds, by the simulator's own book */
     bool coverage_moved;      /* since the schema below was made */

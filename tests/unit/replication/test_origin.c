@@ -286,6 +286,32 @@ static void one_that_was_removed_ends_with_what_the_living_vouched_for(void **st
     at_origin_deinit(&o);
 }
 
+static void a_closed_epoch_does_not_end_before_what_was_applied(void **state)
+{
+    struct at_vouch words[] = {vouch(5, 1, 0), vouch(2, 1, 4), vouch(3, 1, 1), vouch(2, 2, 9)};
+    struct at_origin o;
+    struct at_vector v;
+    uint64_t end = 0;
+    (void)state;
+
+    at_origin_init(&o, O, AT_ORIGIN_ACTIVE);
+    at_vector_init(&v);
+    for (size_t i = 0; i < 4; i++)
+        at_origin_vouched(&o, &words[i]);
+    (void)at_vector_raise(&v, (struct at_position){O, 1, 4});
+    (void)at_vector_raise(&v, (struct at_position){O, 2, 9});
+    (void)at_vector_raise(&v, (struct at_position){{9}, 1, 70});
+    at_origin_keep(&o, &v);
+    assert_int_equal(o.closed.end_count, 0);
+    at_origin_void(&o, (struct at_member_id){2});
+    at_origin_keep(&o, &v);
+    assert_true(at_origin_end(&o, 1, &end));
+    assert_int_equal(end, 4);
+    assert_false(at_origin_end(&o, 2, &end)); /* still open */
+    at_vector_deinit(&v);
+    at_origin_deinit(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +326,7 @@ int main(void)
         cmocka_unit_test(a_store_of_an_older_version_lacks_only_what_is_new),
         cmocka_unit_test(one_that_left_ends_with_its_last_entry),
         cmocka_unit_test(one_that_was_removed_ends_with_what_the_living_vouched_for),
+        cmocka_unit_test(a_closed_epoch_does_not_end_before_what_was_applied),
         cmocka_unit_test(the_stored_form_comes_back_and_its_prefixes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,6 +127,27 @@ static void the_last_acknowledgement_may_come_before_READY(void **state)
     assert_true(r->joined);
 }
 
+/* A has an entry of C that C lost; only B's word is for it, as all the others have pruned the
+ * epoch. Now B is removed, and nobody renews that word. */
+static void the_end_of_an_epoch_that_all_have_outlives_its_voucher(void **state)
+{
+    struct at_vouch words[] = {{.voucher = id_of(A), .position = {id_of(C), 1, 0}},
+                               {.voucher = id_of(B), .position = {id_of(C), 1, 1}},
+                               {.voucher = id_of(C), .position = {id_of(C), 1, 0}}};
+    struct at_removal removal = {.members = {id_of(B)}, .member_count = 1};
+    uint64_t end = 0;
+    (void)state;
+
+    assert_true(model_write(&m, C, 1));
+    pull(A, C);
+    struct at_replica *a = model_replica(&m, A);
+    for (int i = 0; i < 3; i++)
+        at_replica_take_vouch(a, &words[i]);
+    at_replica_members_removed(a, &removal);
+    assert_true(at_origin_end(origin_at(A, C), 1, &end));
+    assert_int_equal(end, 1);
+}
+
 static bool vouched(const struct at_removal *removal, struct at_vouch v)
 {
     for (uint32_t i = 0; i < removal->vouch_count; i++) {
@@ -402,6 +423,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, three, done)
         TEST(a_gap_of_what_no_living_member_has_is_none),
         TEST(a_gap_behind_the_end_of_a_closed_epoch_is_none),
+        TEST(the_end_of_an_epoch_that_all_have_outlives_its_voucher),
         TEST(the_last_acknowledgement_may_come_before_READY),
         TEST(who_told_of_a_newcomer_gives_its_word),
         TEST(an_acknowledgement_of_two_that_leave_at_once_ends_both),
