@@ -202,7 +202,7 @@ bool at_replica_promise(struct at_replica *r, uint64_t wall_ns)
                                                             ? r->epoch
                                                             : r->origins[r->self_index].first_open};
     at_replica_advance_horizon(r);
-    return r->hlc.moved;
+    return r->hlc.moved || r->hlc.ahead_moved;
 }
 
 void at_replica_committed(struct at_replica *r, bool synced)
@@ -211,11 +211,24 @@ void at_replica_committed(struct at_replica *r, bool synced)
     if (!synced && !AT_MUTANT(durable_early))
         return;
     at_vector_copy(&r->durable, &r->applied);
+    if (synced)
+        at_hlc_durable(&r->hlc, r->hlc.stored);
     r->flushed_sync = false;
 }
 
-void at_replica_synced(struct at_replica *r, const struct at_vector *upto)
+uint64_t at_replica_clock_stored(const struct at_replica *r)
 {
+    return r->hlc.stored;
+}
+
+bool at_replica_wants_sync(const struct at_replica *r)
+{
+    return r->hlc.stored > r->hlc.reserved;
+}
+
+void at_replica_synced(struct at_replica *r, const struct at_vector *upto, uint64_t clock_stored)
+{
+    at_hlc_durable(&r->hlc, clock_stored);
     for (uint32_t i = 0; i < upto->count; i++) {
         struct at_position p = upto->items[i];
         /* Epochs may have left the vectors since the sync began. */

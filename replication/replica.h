@@ -155,8 +155,8 @@ void at_replica_close_ask(const struct at_replica *r, struct at_close *ret_close
 
 /* at_replica_promise renews the own promise (rule 16); also to be called a few times a second when
  * idle, so that it follows the physical clock. True: the reservation of the clock has to move, so
- * flush and commit (synced) before the next view is filled, even when nothing else is to commit.
- * False on an idle cluster: just fill the view again. */
+ * flush and commit (synced if the flush says so) before the next view is filled, even when nothing
+ * else is to commit. False on an idle cluster: just fill the view again. */
 bool at_replica_promise(struct at_replica *r, uint64_t wall_ns);
 
 /* at_replica_trim_bound returns, for one (origin, epoch), the highest seq that all active members
@@ -190,8 +190,12 @@ bool at_replica_flush(struct at_replica *r,
 /* at_replica_committed: the batch is in. `synced`: the WAL was synced with it, so all that is
  * applied is durable. */
 void at_replica_committed(struct at_replica *r, bool synced);
-/* at_replica_synced: a WAL sync begun when V was `upto` has ended. */
-void at_replica_synced(struct at_replica *r, const struct at_vector *upto);
+/* at_replica_synced: a WAL sync has ended that began between commits, when V was `upto` and
+ * at_replica_clock_stored was `clock_stored`. */
+void at_replica_synced(struct at_replica *r, const struct at_vector *upto, uint64_t clock_stored);
+uint64_t at_replica_clock_stored(const struct at_replica *r);
+/* at_replica_wants_sync: one that begins soon spares a commit with sync. */
+bool at_replica_wants_sync(const struct at_replica *r);
 
 /* --- what others may see: a copy taken between commits --- */
 

@@ -6,7 +6,7 @@
 /* The records, all numbers big-endian:
  *
  *     r/id                   version u32, instance u64, member u32
- *     r/clock                reserved u64                                     [sync]
+ *     r/clock                reserved u64                 [sync, unless in time: hlc.h]
  *     r/epoch                epoch u32, closed_below u32                      [sync]
  *     r/mode                 mode u8, joined u8, mode before a copy u8, caught up u8
  *     r/fork                 instance before u64, after u64, taken u8
@@ -101,8 +101,8 @@ static void flush_own(struct at_replica *r, struct sink *s)
 {
     uint8_t v[17];
 
-    if (r->hlc.moved && !AT_MUTANT(clock_unsynced)) {
-        put_u64(s, AT_LIT("r/clock"), r->hlc.reserved);
+    if ((r->hlc.moved || r->hlc.ahead_moved) && !AT_MUTANT(clock_unsynced)) {
+        put_u64(s, AT_LIT("r/clock"), r->hlc.ahead);
         at_hlc_stored(&r->hlc);
     }
     if (r->dirty & AT_DIRTY_ID) {

@@ -104,7 +104,7 @@ bool round_commit(struct writer *w)
     r->own.count = 0;
     r->operations = 0;
     r->bytes = 0;
-    r->foreign = r->catalog = r->hides = r->sync = false;
+    r->foreign = r->catalog = r->hides = r->sync = r->clock = false;
     r->aside = NULL;
     w->round_number++;
     round_begin(w);
@@ -209,7 +209,7 @@ static enum at_code commit_batch(struct writer *w, struct at_error *reterr)
     bool entries = r->operations > 0 || r->foreign;
 
     if (!entries && r->calls.head == NULL && r->applies.head == NULL && at_batch_empty(r->batch) &&
-        !r->sync)
+        !r->sync && !r->clock)
         return AT_OK; /* only refusals: there is nothing to commit */
     seal_own(w);
     (void)at_replica_promise(w->replica, r->wall_ns);

@@ -60,7 +60,8 @@ void syncer_turn(struct writer *w)
     pthread_mutex_unlock(&s->lock);
     if (finished)
         take_end(w, ok);
-    if (!running && w->unsynced && w->round.mono_ns >= w->next_sync_ns)
+    bool due = w->round.mono_ns >= w->next_sync_ns || at_replica_wants_sync(w->replica);
+    if (!running && w->unsynced && due)
         begin(w);
 }
 
@@ -87,7 +88,7 @@ static void take_end(struct writer *w, bool ok)
         w->unsynced = true;
         return;
     }
-    at_replica_synced(w->replica, &w->syncer.upto);
+    at_replica_synced(w->replica, &w->syncer.upto, w->syncer.clock_stored);
     store_publish_view(w->store, w->replica);
     if (w->store->config.on_commit != NULL)
         w->store->config.on_commit(w->store->config.ctx);
@@ -100,6 +101,7 @@ static void begin(struct writer *w)
     w->next_sync_ns = w->round.mono_ns + SYNC_NS;
     w->unsynced = false;
     at_vector_copy(&s->upto, &w->store->view.applied);
+    s->clock_stored = at_replica_clock_stored(w->replica);
     pthread_mutex_lock(&s->lock);
     s->asked = true;
     pthread_cond_signal(&s->wake);

@@ -271,7 +271,7 @@ static void renew_promise(struct writer *w)
 {
     w->next_promise_ns = w->round.mono_ns;
     if (at_replica_promise(w->replica, w->round.wall_ns)) {
-        w->round.sync = true;
+        w->round.clock = true;
         round_commit(w);
         return;
     }

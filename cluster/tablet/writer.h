@@ -56,6 +56,7 @@ struct round {
     bool catalog; /* the schema to publish after the commit has another catalog */
     bool hides;   /* the schema to publish before the commit hides more */
     bool sync;    /* must be synced, whatever the setting */
+    bool clock;   /* to be committed for the clock's reservation, if for nothing else */
     bool may_write_known;
     enum at_code may_write_code;
     struct at_error may_write_error;
@@ -72,6 +73,7 @@ struct syncer {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct at_vector upto; /* what was applied when the running sync was asked for */
+    uint64_t clock_stored; /* likewise */
     bool asked;
     bool finished;
     bool ok;

@@ -1,3 +1,4 @@
+#include "base/bytes.h"
 #include "support/replica_model.h"
 #include "support/test.h"
 
@@ -125,6 +126,57 @@ static void a_flush_without_changes_puts_nothing(void **state)
     at_replica_free(&r);
 }
 
+static void keep_clock(void *ctx, struct at_slice key, struct at_slice value)
+{
+    if (at_slice_eq(key, AT_LIT("r/clock")))
+        *(uint64_t *)ctx = at_get_be64(value.data);
+}
+
+static void the_clock_is_reserved_further_without_a_sync_of_its_own(void **state)
+{
+    struct at_replica *r = fresh(77, 1);
+    uint64_t clock = 0;
+    (void)state;
+
+    assert_int_equal(at_replica_start(r, false, 1000, NULL), AT_OK);
+    assert_true(at_replica_flush(r, keep_clock, &clock));
+    at_replica_committed(r, true);
+    uint64_t late = clock - 10 * MODEL_MS;
+    assert_true(at_replica_promise(r, late));
+    assert_false(at_replica_wants_sync(r)); /* it is not even stored */
+    assert_false(at_replica_flush(r, keep_clock, &clock));
+    assert_int_equal(clock, late + 100 * MODEL_MS);
+    at_replica_committed(r, false);
+    assert_true(at_replica_wants_sync(r));
+    assert_int_equal(at_replica_clock_stored(r), clock);
+
+    struct at_vector nothing = {0};
+    at_replica_synced(r, &nothing, clock);
+    assert_false(at_replica_wants_sync(r));
+    assert_false(at_replica_promise(r, late + 50 * MODEL_MS));
+    at_replica_free(&r);
+}
+
+static void a_clock_beyond_what_is_durable_is_synced(void **state)
+{
+    struct at_replica *r = fresh(77, 1);
+    uint64_t clock = 0;
+    (void)state;
+
+    assert_int_equal(at_replica_start(r, false, 1000, NULL), AT_OK);
+    assert_true(at_replica_flush(r, keep_clock, &clock));
+    at_replica_committed(r, true);
+    uint64_t durable = clock;
+    assert_true(at_replica_promise(r, durable - 1));
+    assert_false(at_replica_flush(r, keep_clock, &clock));
+    at_replica_committed(r, false);
+    assert_true(at_replica_promise(r, durable + 1));
+    assert_true(at_replica_flush(r, keep_clock, &clock));
+    assert_int_equal(clock, durable + 1 + 100 * MODEL_MS);
+    at_replica_committed(r, true);
+    at_replica_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +185,8 @@ int main(void)
         cmocka_unit_test(damaged_and_unknown_records_are_refused),
         cmocka_unit_test(a_deleted_record_is_nothing),
         cmocka_unit_test(a_flush_without_changes_puts_nothing),
+        cmocka_unit_test(the_clock_is_reserved_further_without_a_sync_of_its_own),
+        cmocka_unit_test(a_clock_beyond_what_is_durable_is_synced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

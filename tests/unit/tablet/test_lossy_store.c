@@ -157,6 +157,24 @@ static uint64_t durable_seq(struct fixture *f)
     return seq;
 }
 
+static void writers_do_not_wait_for_the_reservation_of_the_clock(void **state)
+{
+    struct fixture *f = AT_NEW(struct fixture);
+
+    (void)state;
+    begin(f, 1, false);
+    for (uint32_t i = 0; i < 60; i++) { /* three times as long as a reservation */
+        gcx_pass_ms(50);
+        uint64_t sync_count = f->machine.sync_count;
+        write_row(f, 0);
+        if (i > 0)
+            assert_int_equal(f->machine.sync_count, sync_count);
+        assert_true(at_store_sync_now(f->fx.store));
+    }
+    end(f);
+    at_free(f);
+}
+
 /* A sync that began covers what was committed before it, once it ended. */
 static void the_driver_decides_when_a_sync_ends(void **state)
 {
@@ -227,6 +245,7 @@ int main(void)
         cmocka_unit_test(a_power_cut_leaves_a_beginning_of_what_was_committed),
         cmocka_unit_test(nothing_is_lost_by_a_kill_or_where_commits_are_synced),
         cmocka_unit_test(the_driver_decides_when_a_sync_ends),
+        cmocka_unit_test(writers_do_not_wait_for_the_reservation_of_the_clock),
         cmocka_unit_test(a_power_cut_while_forgetting_brings_nothing_back),
     };
 
