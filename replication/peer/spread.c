@@ -1,13 +1,17 @@
 #include "replication/peer/rooms.h"
 
 /* Waits until the others have applied an entry of ours. What they have is known from their pulls
- * and replies, so nothing is asked; this only looks again in every turn. */
+ * and replies, so nothing is asked; this only looks again in every turn.
+ *
+ * A member that this cluster registered by that entry, or later, is none of them: whoever fills it
+ * has its registration, and with it the entry. */
 
 #define LOOK_AGAIN_NS (50 * AT_MS_NS)
 
 enum reach { REACHED, NOT_YET, OUT_OF_TOUCH };
 
 static bool ended(struct at_peering *p, struct at_spread_wait *wait);
+static bool began_with(const struct at_peering *p, const struct at_member_view *m, uint64_t seq);
 static enum reach reach_of(struct at_peering *p, struct at_member_id id, uint64_t seq);
 
 void at_spread_add(struct at_peering *p, struct at_spread_wait *wait)
@@ -54,7 +58,8 @@ static bool ended(struct at_peering *p, struct at_spread_wait *wait)
 
     for (uint32_t i = 0; i < p->view.member_count; i++) {
         const struct at_member_view *member = &p->view.members[i];
-        if (!member->active || at_member_eq(member->id, p->view.self))
+        if (!member->active || at_member_eq(member->id, p->view.self) ||
+            began_with(p, member, wait->seq))
             continue;
         enum reach reach = reach_of(p, member->id, wait->seq);
         all = all && reach == REACHED;
@@ -62,6 +67,12 @@ static bool ended(struct at_peering *p, struct at_spread_wait *wait)
     }
     wait->all = all;
     return !pending || p->now_ns >= wait->deadline_ns;
+}
+
+static bool began_with(const struct at_peering *p, const struct at_member_view *m, uint64_t seq)
+{
+    return at_member_eq(m->registered.origin, p->view.self) &&
+           m->registered.epoch == p->view.epoch && m->registered.seq >= seq;
 }
 
 static enum reach reach_of(struct at_peering *p, struct at_member_id id, uint64_t seq)

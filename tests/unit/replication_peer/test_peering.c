@@ -335,6 +335,44 @@ static void a_member_out_of_touch_is_not_waited_for_and_not_all(void **state)
     trio_free(t);
 }
 
+struct registration {
+    struct at_replica_call call; /* first */
+    struct at_position registered;
+};
+
+static void run_register(struct at_replica_call *call, struct at_replica *replica)
+{
+    const struct registration *r = (struct registration *)call;
+    const struct at_member_seed newcomer = {{9}, at_slice_make(NULL, 0)};
+
+    at_replica_member_joined(replica, &newcomer, r->registered, fake_wall_ns());
+}
+
+static void on_registered(struct at_replica_call *call)
+{
+    (void)call;
+}
+
+/* It does not run yet. */
+static void a_newcomer_is_waited_for_only_by_what_came_after_its_registration(void **state)
+{
+    (void)state;
+    struct trio *t = trio_start();
+    struct registration r = {{.run = run_register, .done = on_registered}, {t->m[0].id, 1, 20}};
+
+    fake_write_entries(&t->m[0], 2, 10, 100);
+    assert_true(spread_all(&t->m[0], 20, 10000));
+    assert_true(fake_port_call(&t->m[0], &r.call));
+    fake_write_entries(&t->m[0], 1, 10, 100);
+    await_convergence(t, 30);
+    assert_true(spread_all(&t->m[0], 19, 10000));
+    uint64_t begin_ms = now_ms();
+    assert_true(spread_all(&t->m[0], 20, 10000));
+    assert_true(now_ms() - begin_ms < 1000);
+    assert_false(spread_all(&t->m[0], 21, 200));
+    trio_free(t);
+}
+
 /* --- lost tails --- */
 
 static bool await_closed(struct fake_member *m, uint32_t patience_ms)
@@ -561,6 +599,7 @@ int main(void)
         cmocka_unit_test(a_survey_that_is_open_ends_with_the_peering),
         cmocka_unit_test(waiting_for_spread_ends_when_all_have_the_entry),
         cmocka_unit_test(a_member_out_of_touch_is_not_waited_for_and_not_all),
+        cmocka_unit_test(a_newcomer_is_waited_for_only_by_what_came_after_its_registration),
         cmocka_unit_test(a_lost_tail_comes_back_and_its_epoch_is_closed_by_all),
         cmocka_unit_test(lag_is_zero_only_while_the_peer_says_so),
         cmocka_unit_test(every_link_state_has_a_name),
