@@ -141,11 +141,12 @@ struct at_join {
     uint64_t copy_bytes;           /* estimate of all */
     struct at_slice info;          /* encoded at_member_info of the asker */
     struct at_position registered; /* of its MEMBER entry, as far as it knows; epoch 0: not */
+    uint64_t hlc;                  /* at or beyond that entry's stamp; 0: not told */
 };
 enum at_join_verdict {
     AT_JOIN_UNKNOWN = 0, /* its registration has not come here yet */
     AT_JOIN_KNOWN = 1,   /* applied and synced */
-    AT_JOIN_NEVER = 2,   /* removed, or its registrar was removed below the registration */
+    AT_JOIN_NEVER = 2,   /* removed, or its registration was lost with its registrar */
 };
 struct at_join_answer {
     uint64_t instance_id;

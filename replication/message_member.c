@@ -23,7 +23,7 @@ fence_answer_field(struct at_message_decoder *d, struct at_message *m, uint64_t 
 
 enum at_code at_join_encode(const struct at_join *m, struct at_buf *out)
 {
-    AT_TRY(at_message_head(out, AT_MESSAGE_JOIN, 9));
+    AT_TRY(at_message_head(out, AT_MESSAGE_JOIN, 10));
     AT_TRY(at_message_put_u64(out, SMALL_INSTANCE, m->instance_id));
     AT_TRY(at_message_put_u64(out, SMALL_FROM, m->from.v));
     AT_TRY(at_message_put_u64(out, SMALL_INCARNATION, m->incarnation));
@@ -32,6 +32,7 @@ enum at_code at_join_encode(const struct at_join *m, struct at_buf *out)
     AT_TRY(at_message_put_u64(out, SMALL_COPIED_BYTES, m->copied_bytes));
     AT_TRY(at_message_put_u64(out, SMALL_BYTES, m->copy_bytes));
     AT_TRY(at_message_put_bin(out, SMALL_INFO, m->info));
+    AT_TRY(at_message_put_u64(out, SMALL_HLC, m->hlc));
     AT_TRY(at_pack_u64(out, SMALL_REGISTERED));
     AT_TRY(at_pack_array(out, 3));
     return at_message_pack_position(out, m->registered);
@@ -109,6 +110,8 @@ static enum at_code join_field(struct at_message_decoder *d, struct at_message *
         return at_unpack_u64(&d->in, &j->copy_bytes);
     case SMALL_INFO:
         return get_info(&d->in, &j->info);
+    case SMALL_HLC:
+        return at_unpack_u64(&d->in, &j->hlc);
     case SMALL_REGISTERED:
         AT_TRY(at_unpack_array(&d->in, 3, &numbers));
         return numbers != 3 ? AT_INVALID_ARGUMENT

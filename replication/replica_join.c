@@ -137,6 +137,9 @@ static bool was_never(const struct at_replica *r, uint32_t at, const struct at_j
         return true;
     if (at != AT_NO_ORIGIN && at_replica_is_active(r, at))
         return false;
+    /* Nothing at or below the horizon is missing here, and its registration was not in it. */
+    if (join->hlc != 0 && join->hlc <= r->horizon)
+        return true;
     /* An epoch that has left the vectors is complete here, and its registration was not in it. */
     return join->registered.epoch != 0 && by != AT_NO_ORIGIN && at_replica_is_gone(r, by) &&
            (join->registered.epoch < r->origins[by].first_open ||

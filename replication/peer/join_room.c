@@ -163,6 +163,8 @@ void at_join_room_step(struct at_peering *p)
     struct at_join_room *room = &p->join;
     bool filling = is_filling(&p->view);
 
+    if (room->first_hlc == 0)
+        room->first_hlc = p->view.hlc;
     look_whether_caught_up(p);
     if (!room->out && p->now_ns >= room->due_ns && !p->view.joined) {
         room->due_ns = p->now_ns + LOOK_NS;
@@ -198,6 +200,8 @@ void at_join_room_describe(struct at_peering *p, struct at_join *ret_join)
             ret_join->info = view->members[i].info;
             ret_join->registered = view->members[i].registered;
         }
+    /* The clock began beyond the registration's stamp. */
+    ret_join->hlc = view->joined ? 0 : p->join.first_hlc;
     pthread_mutex_lock(&p->status_lock);
     ret_join->copied_bytes = p->copied_bytes;
     ret_join->copy_bytes = p->copy_bytes;

@@ -210,7 +210,8 @@ struct at_join_room {
     uint32_t missing_count;
     bool out;
     uint64_t due_ns;
-    uint64_t ready_ns; /* since when the cluster is READY, and not caught up */
+    uint64_t first_hlc; /* of this process */
+    uint64_t ready_ns;  /* since when the cluster is READY, and not caught up */
     struct at_room_call caught_up;
     bool caught_up_out;
 };

@@ -50,7 +50,8 @@ static enum at_code encode_member_kind(struct fixture *f, enum at_message_kind k
                            .copied_bytes = 10,
                            .copy_bytes = 20,
                            .info = AT_LIT("info"),
-                           .registered = {{1}, 2, 3}};
+                           .registered = {{1}, 2, 3},
+                           .hlc = 44};
     struct at_join_answer join_answer = {.instance_id = 2,
                                          .from = {1},
                                          .from_incarnation = 4,
@@ -99,6 +100,8 @@ static enum at_code encode_copy_kind(struct fixture *f, enum at_message_kind kin
                                   .horizon = 1000,
                                   .hlc = 2000,
                                   .released = 3000,
+                                  .fork_from = 4000,
+                                  .fork_id = 5000,
                                   .members = members,
                                   .member_count = 2};
 
@@ -330,6 +333,7 @@ static void messages_of_members_come_out_as_they_went_in(void **state)
     assert_true(at_slice_eq_cstr(m.u.join.info, "info"));
     assert_int_equal(m.u.join.registered.epoch, 2);
     assert_int_equal(m.u.join.registered.seq, 3);
+    assert_int_equal(m.u.join.hlc, 44);
 
     encode(f, AT_MESSAGE_JOIN_ANSWER);
     assert_int_equal(at_message_decode(at_buf_slice(&f->out), &f->arena, &m), AT_OK);
@@ -378,6 +382,8 @@ static void messages_of_copies_come_out_as_they_went_in(void **state)
     assert_int_equal(s->horizon, 1000);
     assert_int_equal(s->hlc, 2000);
     assert_int_equal(s->released, 3000);
+    assert_int_equal(s->fork_from, 4000);
+    assert_int_equal(s->fork_id, 5000);
     assert_int_equal(s->facts.promises[0].hlc, 1000);
     assert_int_equal(s->member_count, 2);
     assert_int_equal(s->members[0].min_incarnation, 2);

@@ -328,6 +328,30 @@ static void a_registration_in_an_epoch_that_left_the_vectors_is_known_or_lost(vo
     assert_int_equal(answer.verdict, AT_JOIN_NEVER);
 }
 
+/* It does not know where it is registered, since whoever registered it was removed first. */
+static void a_newcomer_that_no_entry_below_the_horizon_names_never_was_a_member(void **state)
+{
+    struct at_join join = {.instance_id = 77, .from = {9}};
+    struct at_join_answer answer;
+    (void)state;
+
+    struct at_replica *a = model_replica(&m, A);
+    all_pull();
+    all_pull();
+    assert_true(a->horizon > 0);
+    assert_int_equal(at_replica_on_join(a, &join, &answer), AT_OK);
+    assert_int_equal(answer.verdict, AT_JOIN_UNKNOWN); /* it does not tell when it was */
+    join.hlc = a->horizon + 1;
+    assert_int_equal(at_replica_on_join(a, &join, &answer), AT_OK);
+    assert_int_equal(answer.verdict, AT_JOIN_UNKNOWN); /* perhaps it comes yet */
+    join.hlc = a->horizon;
+    assert_int_equal(at_replica_on_join(a, &join, &answer), AT_OK);
+    assert_int_equal(answer.verdict, AT_JOIN_NEVER);
+    join.from = id_of(B);
+    assert_int_equal(at_replica_on_join(a, &join, &answer), AT_OK);
+    assert_int_equal(answer.verdict, AT_JOIN_KNOWN);
+}
+
 static void a_leaver_that_lacks_entries_gets_a_copy_and_leaves_no_more(void **state)
 {
     (void)state;
@@ -432,6 +456,7 @@ int main(void)
         TEST(one_that_has_left_says_never_only_of_members_it_knows),
         TEST(facts_that_come_with_a_LEAVE_are_taken),
         TEST(a_registration_in_an_epoch_that_left_the_vectors_is_known_or_lost),
+        TEST(a_newcomer_that_no_entry_below_the_horizon_names_never_was_a_member),
         TEST(a_leaver_that_lacks_entries_gets_a_copy_and_leaves_no_more),
         TEST(a_copy_keeps_the_ends_and_drops_the_logs_of_epochs_that_left_the_donors_vectors),
         TEST(a_member_of_the_config_that_the_donor_does_not_know_is_to_be_learnt),
