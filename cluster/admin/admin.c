@@ -2,6 +2,8 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/bytes.h"
+#include "base/crc32c.h"
 #include "base/escape.h"
 #include "base/namespace.h"
 #include "google/protobuf/empty.pb-c.h"
@@ -82,6 +84,20 @@ at_admin_no_table(const struct at_service *service, struct at_slice kept, struct
                    service->project, service->instance, AT_SLICE_ARG(kept));
 }
 
+enum at_code at_admin_whole(const struct at_service *service,
+                            const struct at_table *table,
+                            struct at_error *reterr)
+{
+    if (!table->fields.restoring)
+        return AT_OK;
+    if (at_namespace_of(table->name).len > 0)
+        return at_fail(reterr, AT_FAILED_PRECONDITION, "Table %.*s is being restored",
+                       AT_SLICE_ARG(table->name));
+    return at_fail(reterr, AT_FAILED_PRECONDITION,
+                   "Table projects/%s/instances/%s/tables/%.*s is being restored", service->project,
+                   service->instance, AT_SLICE_ARG(table->name));
+}
+
 struct at_slice at_admin_keep(struct at_arena *arena,
                               struct at_slice in,
                               const char *collection,
@@ -156,34 +172,50 @@ enum at_code at_admin_child(const struct at_service *service,
     return AT_OK;
 }
 
+/* A token is the last name that was given, behind its checksum: what a client made up itself is
+ * told from it, rather than taken for a name that nothing follows. */
+#define PAGE_CHECK_BYTES 4
+
+static bool read_token(const char *token, struct at_buf *bytes, struct at_slice *ret_name)
+{
+    if (at_unescape_base64(bytes, at_slice_cstr(token)) != AT_OK || bytes->len <= PAGE_CHECK_BYTES)
+        return false;
+    *ret_name = at_slice_from(at_buf_slice(bytes), PAGE_CHECK_BYTES);
+    return at_get_be32(bytes->data) == at_crc32c(*ret_name);
+}
+
 enum at_code at_admin_page_decode(int32_t page_size,
                                   const char *token,
                                   struct at_arena *arena,
                                   struct at_admin_page *ret_page,
                                   struct at_error *reterr)
 {
-    AT_CLEANUP(at_buf_deinit) struct at_buf name;
+    AT_CLEANUP(at_buf_deinit) struct at_buf bytes;
+    struct at_slice name = {0};
 
-    at_buf_init(&name, PAGE_TOKEN_BYTES_MAX);
+    at_buf_init(&bytes, PAGE_TOKEN_BYTES_MAX);
     if (page_size < 0)
         return at_fail(reterr, AT_INVALID_ARGUMENT,
                        "Error in field 'page_size' : must not be negative, is %d", (int)page_size);
-    if (token[0] != '\0' &&
-        (at_unescape_base64(&name, at_slice_cstr(token)) != AT_OK || name.len == 0))
+    if (token[0] != '\0' && !read_token(token, &bytes, &name))
         return at_fail(reterr, AT_INVALID_ARGUMENT,
                        "Error in field 'page_token' : not one that this server gave out");
     ret_page->size =
         page_size == 0 || page_size > PAGE_SIZE_MAX ? PAGE_SIZE_MAX : (uint32_t)page_size;
-    ret_page->after = at_arena_copy(arena, at_buf_slice(&name));
+    ret_page->after = at_arena_copy(arena, name);
     return AT_OK;
 }
 
 char *at_admin_page_token(struct at_arena *arena, struct at_slice last)
 {
     AT_CLEANUP(at_buf_deinit) struct at_buf text;
+    uint8_t *bytes = at_arena_alloc_raw(arena, last.len + PAGE_CHECK_BYTES);
 
+    at_put_be32(bytes, at_crc32c(last));
+    memcpy(bytes + PAGE_CHECK_BYTES, last.data, last.len);
     at_buf_init(&text, 2 * PAGE_TOKEN_BYTES_MAX);
-    enum at_code code = at_escape_base64(&text, last, true, false);
+    enum at_code code =
+        at_escape_base64(&text, at_slice_make(bytes, last.len + PAGE_CHECK_BYTES), true, false);
     AT_ASSERT(code == AT_OK);
     return at_admin_text(arena, at_buf_slice(&text));
 }

@@ -72,6 +72,10 @@ char *
 at_admin_profile_name(const struct at_service *service, struct at_arena *arena, struct at_slice id);
 enum at_code
 at_admin_no_table(const struct at_service *service, struct at_slice id, struct at_error *reterr);
+/* at_admin_whole: FAILED_PRECONDITION while the table is being restored. */
+AT_MUST_USE enum at_code at_admin_whole(const struct at_service *service,
+                                        const struct at_table *table,
+                                        struct at_error *reterr);
 
 /* at_admin_keep: the name that `id` of an instance (at_service_namespace) is kept by; empty when it
  * is too long. */

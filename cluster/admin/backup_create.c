@@ -177,6 +177,17 @@ check_room(const struct create_backup *c, const struct at_catalog *catalog, stru
     return AT_OK;
 }
 
+static enum at_code check_table(const struct create_backup *c,
+                                const struct at_catalog *catalog,
+                                struct at_error *reterr)
+{
+    const struct at_table *table = at_catalog_table(catalog, c->table);
+
+    if (!table)
+        return at_admin_no_table(c->change.service, c->table, reterr);
+    return at_admin_whole(c->change.service, table, reterr);
+}
+
 static enum at_code
 decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct at_error *reterr)
 {
@@ -185,8 +196,8 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
     AT_TRY(check_room(c, catalog, reterr));
     if (c->copies)
         AT_TRY(decide_copy(c, catalog, reterr));
-    else if (!at_catalog_table(catalog, c->table))
-        return at_admin_no_table(c->change.service, c->table, reterr);
+    else
+        AT_TRY(check_table(c, catalog, reterr));
     *at_change_record(write, RECORDS_MAX) = (struct at_catalog_record){
         .kind = AT_CATALOG_BACKUP,
         .name = c->name.kept,

@@ -167,6 +167,7 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
 
     if (!table)
         return at_admin_no_table(m->change.service, m->table_id, reterr);
+    AT_TRY(at_admin_whole(m->change.service, table, reterr));
     m->draft_count = 0;
     m->present_count = table->family_count;
     m->replicated = at_cluster_entries(m->change.service, catalog, write->arena).count > 1;

@@ -135,6 +135,18 @@ const struct at_family *at_table_family(const struct at_table *t, struct at_slic
     return NULL;
 }
 
+enum at_code
+at_table_serves(const struct at_table *t, struct at_slice full_name, struct at_error *reterr)
+{
+    if (t == NULL)
+        return at_fail(reterr, AT_NOT_FOUND, "Table not found: %.*s", AT_SLICE_ARG(full_name));
+    if (!t->fields.restoring)
+        return AT_OK;
+    return at_fail(reterr, AT_UNAVAILABLE,
+                   "Table %.*s is being restored from a backup: it can be used when that is done",
+                   AT_SLICE_ARG(full_name));
+}
+
 const struct at_named_record *
 at_catalog_named(const struct at_catalog *c, enum at_catalog_kind kind, struct at_slice name)
 {

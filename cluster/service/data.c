@@ -67,6 +67,18 @@ enum at_code at_data_target_check(struct at_service *service,
                                     at_slice_cstr(aim->app_profile_id), aim->use, reterr);
 }
 
+enum at_code at_data_serves(struct at_service *service,
+                            const struct at_data_target *target,
+                            struct at_error *reterr)
+{
+    struct at_schema *schema = at_store_schema(service->store);
+    const struct at_table *table = at_catalog_table(schema->catalog, target->table);
+    enum at_code code = at_table_serves(table, target->full_name, reterr);
+
+    at_schema_unref(&schema);
+    return code;
+}
+
 void at_data_heat(struct at_service *service, struct at_slice table, struct at_slice row)
 {
     if (at_heat_due(service->state->heat))

@@ -28,6 +28,11 @@ AT_MUST_USE enum at_code at_data_target_check(struct at_service *service,
                                               struct at_data_target *ret_target,
                                               struct at_error *reterr);
 
+/* at_data_serves: at_table_serves of the target's table. */
+AT_MUST_USE enum at_code at_data_serves(struct at_service *service,
+                                        const struct at_data_target *target,
+                                        struct at_error *reterr);
+
 /* at_data_heat notes that a request goes to this row, for ListHotTablets. Cheap. */
 void at_data_heat(struct at_service *service, struct at_slice table, struct at_slice row);
 

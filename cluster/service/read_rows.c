@@ -122,6 +122,7 @@ static enum at_code open_read(struct read_rows *r, const read_request *in, struc
     for (uint32_t i = 0; i < r->rows.count && i < HEAT_RANGES_MAX; i++)
         at_data_heat(r->service, target.table, r->rows.ranges[i].start);
     AT_TRY(decode_filter(r, in, reterr));
+    AT_TRY(at_data_serves(r->service, &target, reterr));
     if (r->filter)
         AT_TRY(check_families(r, &target, reterr));
     const struct at_read_spec spec = {.table = target.table,

@@ -28,6 +28,7 @@ static enum at_code sample(struct at_service *service,
     uint32_t count;
 
     AT_TRY(at_data_target_check(service, &aim, &target, reterr));
+    AT_TRY(at_data_serves(service, &target, reterr));
     enum at_code code = at_read_samples(service->store, target.table, at_grpc_call_arena(call),
                                         &samples, &count, reterr);
     if (code == AT_NOT_FOUND)

@@ -41,11 +41,6 @@ enum at_code row_no_family(struct at_slice row, struct at_slice full_name, struc
         AT_SLICE_ARG(row), AT_SLICE_ARG(full_name));
 }
 
-enum at_code row_no_table(struct at_slice full_name, struct at_error *reterr)
-{
-    return at_fail(reterr, AT_NOT_FOUND, "Table not found: %.*s", AT_SLICE_ARG(full_name));
-}
-
 enum at_code row_resolve(struct writer *w,
                          const struct at_table *table,
                          struct at_slice full_name,

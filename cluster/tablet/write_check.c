@@ -25,8 +25,10 @@ void write_check(struct writer *w, struct at_write_check *write)
     const struct at_table *table = NULL;
     if (code == AT_OK) {
         table = at_catalog_table(w->schema->catalog, write->table);
-        code = table == NULL ? row_no_table(write->full_name, error) : check(table, write, error);
+        code = at_table_serves(table, write->full_name, error);
     }
+    if (code == AT_OK)
+        code = check(table, write, error);
     if (code != AT_OK) {
         round_answer(w, &write->base, code);
         return;

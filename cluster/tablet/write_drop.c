@@ -20,11 +20,10 @@ void write_drop(struct writer *w, struct at_write_drop *write)
 
     if (code == AT_OK) {
         table = at_catalog_table(w->schema->catalog, write->table);
-        if (table == NULL)
-            code = row_no_table(write->full_name, error);
-        else if (write->prefix.len > AT_ROW_KEY_BYTES_MAX)
-            code = at_fail(error, AT_INVALID_ARGUMENT, "The row key prefix is too long");
+        code = at_table_serves(table, write->full_name, error);
     }
+    if (code == AT_OK && write->prefix.len > AT_ROW_KEY_BYTES_MAX)
+        code = at_fail(error, AT_INVALID_ARGUMENT, "The row key prefix is too long");
     if (code != AT_OK) {
         round_answer(w, &write->base, code);
         return;

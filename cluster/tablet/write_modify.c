@@ -76,7 +76,9 @@ void write_modify(struct writer *w, struct at_write_modify *write)
         return;
     }
     const struct at_table *table = at_catalog_table(w->schema->catalog, write->table);
-    code = table == NULL ? row_no_table(write->full_name, error) : prepare(&m, table, error);
+    code = at_table_serves(table, write->full_name, error);
+    if (code == AT_OK)
+        code = prepare(&m, table, error);
     if (code != AT_OK) {
         round_answer(w, &write->base, code);
         return;

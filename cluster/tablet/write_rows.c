@@ -1,5 +1,7 @@
 #include "cluster/tablet/writer.h"
 
+#include "base/assert.h"
+
 /* MutateRow and MutateRows: one log entry per row. A request may stretch over several rounds; each
  * row is in one. A row whose token says that it was applied before is answered like one that was
  * applied now. */
@@ -15,12 +17,16 @@ void write_rows(struct writer *w, struct at_write_rows *write)
         return;
     }
     const struct at_table *table = at_catalog_table(w->schema->catalog, write->table);
-    bool other = table != NULL && write->table_generation != 0 &&
-                 write->table_generation != table->generation;
-    if (table == NULL || other) {
-        round_answer(w, &write->base, row_no_table(write->full_name, &write->base.error));
+    bool ours = write->table_generation == 0; /* else it is of who restores the table */
+    if (table != NULL && !ours && write->table_generation != table->generation)
+        table = NULL;
+    if (table == NULL || ours)
+        code = at_table_serves(table, write->full_name, &write->base.error);
+    if (code != AT_OK) {
+        round_answer(w, &write->base, code);
         return;
     }
+    AT_ASSERT(table != NULL);
     for (uint32_t i = 0; i < write->row_count; i++) {
         struct at_row_mutations *row = &write->rows[i];
         struct at_error error;

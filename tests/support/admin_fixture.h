@@ -343,6 +343,10 @@ static const struct afx_rpc afx_rpcs[] = {
     {"Check", "grpc.health.v1.Health", &grpc__health__v1__health_check_response__descriptor},
     {"MutateRow", AFX_DATA, &google__protobuf__empty__descriptor},
     {"SampleRowKeys", AFX_DATA, NULL},
+    {"ReadRows", AFX_DATA, NULL},
+    {"MutateRows", AFX_DATA, NULL},
+    {"CheckAndMutateRow", AFX_DATA, NULL},
+    {"ReadModifyWriteRow", AFX_DATA, NULL},
 };
 
 static const struct proto_text_type afx_types[] = {
