@@ -129,7 +129,7 @@ struct at_slice at_operation_ended(const struct at_named_record *record,
         arena, &google__longrunning__operation__descriptor, at_arena_copy(arena, record->fields));
     Google__Rpc__Status *status = AT_ARENA_NEW(arena, Google__Rpc__Status);
 
-    if (!operation || operation->done)
+    if (!operation)
         return at_slice_make(NULL, 0);
     google__rpc__status__init(status);
     status->code = (int32_t)code;
@@ -171,10 +171,20 @@ at_operation_find(struct at_service *service, struct at_arena *arena, const char
     return operation;
 }
 
+void at_operation_fail_unknown(struct at_service *service,
+                               struct at_grpc_call *call,
+                               const char *name)
+{
+    struct at_error error;
+    enum at_code code = at_fail(&error, AT_NOT_FOUND, "Operation not found: %s", name);
+
+    AT_ASSERT(code != AT_OK);
+    at_service_fail(service, call, &error);
+}
+
 void at_on_get_operation(struct at_grpc_call *call, void *ctx)
 {
     struct at_service *service = ctx;
-    struct at_error error;
     const Google__Longrunning__GetOperationRequest *in =
         at_service_unpack(service, call, &google__longrunning__get_operation_request__descriptor);
 
@@ -182,13 +192,10 @@ void at_on_get_operation(struct at_grpc_call *call, void *ctx)
         return;
     const Google__Longrunning__Operation *operation =
         at_operation_find(service, at_grpc_call_arena(call), in->name);
-    if (operation) {
+    if (operation)
         at_service_reply(service, call, &operation->base);
-        return;
-    }
-    enum at_code code = at_fail(&error, AT_NOT_FOUND, "Operation not found: %s", in->name);
-    AT_ASSERT(code != AT_OK);
-    at_service_fail(service, call, &error);
+    else
+        at_operation_fail_unknown(service, call, in->name);
 }
 
 /* "operations/projects/P[/instances/I...][/operations]" becomes what names begin with. Of an

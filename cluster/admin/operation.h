@@ -38,7 +38,7 @@ Google__Protobuf__Any *at_admin_any(struct at_arena *arena, const ProtobufCMessa
 Google__Protobuf__Timestamp *at_admin_time(struct at_arena *arena, uint64_t wall_ns);
 
 /* at_operation_ended: the record's fields when the operation ends with an error now; empty when it
- * is done already, or can't be read. */
+ * can't be read. */
 struct at_slice at_operation_ended(const struct at_named_record *record,
                                    struct at_arena *arena,
                                    enum at_code code,
@@ -48,6 +48,11 @@ struct at_slice at_operation_ended(const struct at_named_record *record,
  * none. */
 Google__Longrunning__Operation *
 at_operation_find(struct at_service *service, struct at_arena *arena, const char *name);
+
+/* at_operation_fail_unknown answers that there is none of this name. */
+void at_operation_fail_unknown(struct at_service *service,
+                               struct at_grpc_call *call,
+                               const char *name);
 
 /* --- handlers; `ctx` is the at_service --- */
 void at_on_get_operation(struct at_grpc_call *call, void *ctx);

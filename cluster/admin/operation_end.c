@@ -1,12 +1,10 @@
-#include "base/assert.h"
 #include "cluster/admin/admin.h"
 #include "cluster/admin/operation.h"
 
-/* WaitOperation, CancelOperation, DeleteOperation.
+/* WaitOperation, DeleteOperation.
  *
  * A wait looks again every POLL_MS: operations are few, and what ends them comes in by replication
- * as often as not. What is under way here can't be called back, and a client that is told that it
- * was would wait for it in vain: cancelling is refused. */
+ * as often as not. */
 
 #define POLL_MS 50
 #define WAIT_MS_MAX 60000 /* of one call; also when it says nothing */
@@ -26,15 +24,6 @@ struct delete_operation {
     struct at_slice name;
 };
 
-static void fail_unknown(struct at_service *service, struct at_grpc_call *call, const char *name)
-{
-    struct at_error error;
-    enum at_code code = at_fail(&error, AT_NOT_FOUND, "Operation not found: %s", name);
-
-    AT_ASSERT(code != AT_OK);
-    at_service_fail(service, call, &error);
-}
-
 /* The call, in whose arena the timer is, ends when the loop has let go of it. */
 static void on_closed(uv_handle_t *handle)
 {
@@ -43,7 +32,7 @@ static void on_closed(uv_handle_t *handle)
     if (w->operation)
         at_service_reply(w->service, w->call, &w->operation->base);
     else
-        fail_unknown(w->service, w->call, w->name);
+        at_operation_fail_unknown(w->service, w->call, w->name);
     at_arena_deinit(&w->arena);
 }
 
@@ -94,7 +83,7 @@ void at_on_wait_operation(struct at_grpc_call *call, void *ctx)
     *w = (struct wait){.service = service, .call = call, .name = in->name};
     w->operation = at_operation_find(service, at_grpc_call_arena(call), in->name);
     if (!w->operation) {
-        fail_unknown(service, call, in->name);
+        at_operation_fail_unknown(service, call, in->name);
     } else if (w->operation->done || wait_ns(in->timeout) == 0) {
         at_service_reply(service, call, &w->operation->base);
     } else {
@@ -104,28 +93,6 @@ void at_on_wait_operation(struct at_grpc_call *call, void *ctx)
         at_arena_init(&w->arena, 4096);
         (void)uv_timer_start(&w->timer, look, POLL_MS, POLL_MS);
         at_grpc_call_on_cancel(call, on_cancel, w);
-    }
-}
-
-void at_on_cancel_operation(struct at_grpc_call *call, void *ctx)
-{
-    struct at_service *service = ctx;
-    const Google__Longrunning__CancelOperationRequest *in = at_service_unpack(
-        service, call, &google__longrunning__cancel_operation_request__descriptor);
-
-    if (!in)
-        return;
-    const Google__Longrunning__Operation *operation =
-        at_operation_find(service, at_grpc_call_arena(call), in->name);
-    if (!operation) {
-        fail_unknown(service, call, in->name);
-    } else if (operation->done) {
-        at_admin_reply_empty(service, call);
-    } else {
-        struct at_error error;
-        (void)at_fail(&error, AT_FAILED_PRECONDITION,
-                      "Operation %s can't be cancelled: delete what it makes instead", in->name);
-        at_service_fail(service, call, &error);
     }
 }
 

@@ -228,6 +228,9 @@ static enum at_code find_members(struct ending *e,
         if (in->creating_only && !at_cluster_creating(&entry))
             return at_fail(reterr, AT_ABORTED, "Cluster %s is not CREATING any more",
                            in->cluster_ids[i]);
+        if (in->operation[0] != '\0' && strcmp(in->operation, entry.record->operation) != 0)
+            return at_fail(reterr, AT_ABORTED, "Cluster %s is not what %s creates",
+                           in->cluster_ids[i], in->operation);
         if (in->creating_only)
             AT_TRY(check_unnamed(catalog, id, arena, reterr));
         e->ids[e->id_count++] = id;
@@ -430,9 +433,13 @@ static void end_creation(struct ending *e,
     const struct at_named_record *record = at_catalog_named(catalog, AT_CATALOG_OPERATION, name);
     struct at_slice ended = {0};
 
-    if (record && at_cluster_creating(entry))
-        ended = at_operation_ended(record, write->arena, AT_ABORTED,
-                                   "The cluster was deleted before it was READY");
+    bool cancelled = e->request && e->request->operation[0] != '\0';
+
+    /* It may have become READY while the others were asked: it is gone all the same. */
+    if (record && (at_cluster_creating(entry) || cancelled))
+        ended = at_operation_ended(record, write->arena, cancelled ? AT_CANCELLED : AT_ABORTED,
+                                   cancelled ? "The operation was cancelled"
+                                             : "The cluster was deleted before it was READY");
     if (ended.len > 0)
         *at_change_record(write, 2 * e->id_count) =
             (struct at_catalog_record){.kind = AT_CATALOG_OPERATION,

@@ -188,6 +188,7 @@ void (*at_desk_handler(const struct at_route_method *method))(struct at_grpc_cal
         {"GetInstance", on_get},
         {"GetOperation", on_get},
         {"WaitOperation", on_get},
+        {"CancelOperation", at_desk_cancel_operation},
     };
     const char *name = strrchr(method->path, '/') + 1;
     for (size_t i = 0; i < sizeof(OWN) / sizeof(OWN[0]); i++)

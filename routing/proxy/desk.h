@@ -53,6 +53,7 @@ void at_desk_create_instance(struct at_grpc_call *call, void *ctx);
 void at_desk_delete_instance(struct at_grpc_call *call, void *ctx);
 void at_desk_create_cluster(struct at_grpc_call *call, void *ctx);
 void at_desk_delete_cluster(struct at_grpc_call *call, void *ctx);
+void at_desk_cancel_operation(struct at_grpc_call *call, void *ctx);
 
 /* at_desk_make begins to make an instance of what the launcher is told (taken over). Leader, or
  * before the loops run. `operation` and `request` are copied. */
