@@ -13,6 +13,7 @@
 #include "base/escape.h"
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "google/longrunning/operations.pb-c.h"
+#include "wire/cluster_fields.h"
 #include "wire/proto_alloc.h"
 
 #define TYPE_PREFIX "type.googleapis.com/"
@@ -36,6 +37,7 @@ static void add(struct genesis *g,
 static void add_cluster(struct genesis *g, const struct at_cluster_config *from);
 static void add_operation(struct genesis *g, Google__Bigtable__Admin__V2__Instance *instance);
 static Google__Bigtable__Admin__V2__Instance *instance_of(const struct genesis *g);
+static Google__Protobuf__Timestamp *begin_of(const struct genesis *g, const char *operation);
 
 static enum at_code profile_record(const struct at_instance_config *instance,
                                    const struct at_profile_config *from,
@@ -127,6 +129,8 @@ static Google__Bigtable__Admin__V2__Instance *instance_of(const struct genesis *
         out->type = asked->type;
     out->n_labels = asked->n_labels;
     out->labels = asked->labels;
+    if (g->instance->created_operation && g->instance->created_operation[0] != '\0')
+        out->create_time = begin_of(g, g->instance->created_operation);
     return out;
 }
 
@@ -151,10 +155,7 @@ static void add_cluster(struct genesis *g, const struct at_cluster_config *from)
     cluster.location =
         at_arena_printf(g->arena, "projects/%s/locations/%s", g->instance->project, from->zone);
     cluster.state = GOOGLE__BIGTABLE__ADMIN__V2__CLUSTER__STATE__READY;
-    if (cluster.serve_nodes <= 0)
-        cluster.serve_nodes = 1;
-    if (cluster.default_storage_type == 0)
-        cluster.default_storage_type = GOOGLE__BIGTABLE__ADMIN__V2__STORAGE_TYPE__SSD;
+    at_cluster_fields_complete(&cluster);
     address.cluster_id = text(g, from->id);
     address.zone = text(g, from->zone);
     address.member_id = from->member;

@@ -1,9 +1,9 @@
 #include "cluster/admin/cluster_update.h"
 
 #include "base/assert.h"
-#include "cluster/admin/cluster_fields.h"
 #include "cluster/admin/instance_view.h"
 #include "cluster/admin/mask.h"
+#include "wire/cluster_fields.h"
 
 /* Node counts and autoscaling limits are kept and reported; the operation is done when it is
  * answered. UpdateCluster sets the node count alone, PartialUpdateCluster what its mask names. A

@@ -3,15 +3,11 @@
 #include "base/assert.h"
 #include "cluster/admin/instance_view.h"
 #include "cluster/admin/mask.h"
+#include "wire/instance_fields.h"
 
 /* Display name, labels and type can change. UpdateInstance replaces them all and answers with the
  * instance; PartialUpdateInstance sets what its mask names and answers with an operation, which is
  * done. */
-
-#define LABELS_MAX 64
-#define LABEL_KEY_BYTES_MAX 128
-#define LABEL_VALUE_BYTES_MAX 128
-#define DISPLAY_NAME_BYTES_MAX 256
 
 typedef Google__Bigtable__Admin__V2__Instance instance_t;
 
@@ -60,21 +56,6 @@ static enum at_code answer(const struct at_change *change,
     return AT_OK;
 }
 
-static enum at_code check_labels(const instance_t *in, struct at_error *reterr)
-{
-    if (in->n_labels > LABELS_MAX)
-        return at_fail(reterr, AT_INVALID_ARGUMENT, "Error in field 'labels' : at most %d, has %zu",
-                       LABELS_MAX, in->n_labels);
-    for (size_t i = 0; i < in->n_labels; i++) {
-        size_t key = strlen(in->labels[i]->key), value = strlen(in->labels[i]->value);
-        if (key == 0 || key > LABEL_KEY_BYTES_MAX || value > LABEL_VALUE_BYTES_MAX)
-            return at_fail(reterr, AT_INVALID_ARGUMENT,
-                           "Error in field 'labels' : keys have 1 to %d bytes, values at most %d",
-                           LABEL_KEY_BYTES_MAX, LABEL_VALUE_BYTES_MAX);
-    }
-    return AT_OK;
-}
-
 static enum at_code prepare(struct update_instance *u, struct at_error *reterr)
 {
     const instance_t *in = u->wanted;
@@ -85,15 +66,10 @@ static enum at_code prepare(struct update_instance *u, struct at_error *reterr)
     struct at_slice name = at_slice_cstr(in->name);
     AT_TRY(at_service_instance_check(service, name, reterr));
     AT_TRY(at_service_namespace(service, name, &u->in, reterr));
-    size_t len = strlen(in->display_name);
-    if (u->sets_display_name && (len == 0 || len > DISPLAY_NAME_BYTES_MAX))
-        return at_fail(reterr, AT_INVALID_ARGUMENT,
-                       "Error in field 'display_name' : must have 1 to %d bytes",
-                       DISPLAY_NAME_BYTES_MAX);
-    if ((int)in->type < 0 || in->type > GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__TYPE__DEVELOPMENT)
-        return at_fail(reterr, AT_INVALID_ARGUMENT, "Error in field 'type' : %d is no type",
-                       (int)in->type);
-    return u->sets_labels ? check_labels(in, reterr) : AT_OK;
+    if (u->sets_display_name)
+        AT_TRY(at_instance_display_name_check(in->display_name, reterr));
+    AT_TRY(at_instance_type_check(in, reterr));
+    return u->sets_labels ? at_instance_labels_check(in, reterr) : AT_OK;
 }
 
 static enum at_code read_path(struct update_instance *u, const char *path, struct at_error *reterr)

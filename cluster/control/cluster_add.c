@@ -2,11 +2,11 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "cluster/admin/cluster_fields.h"
 #include "cluster/admin/cluster_progress.h"
 #include "cluster/admin/instance_view.h"
 #include "cluster/model/operation.h"
 #include "replication/member_info.h"
+#include "wire/cluster_fields.h"
 
 #define RECORDS_MAX 2
 

@@ -2,11 +2,11 @@
 
 #include "base/alloc.h"
 #include "base/prng.h"
-#include "cluster/admin/cluster_fields.h"
 #include "cluster/admin/instance_view.h"
 #include "cluster/control/cluster_add.h"
 #include "cluster/model/operation.h"
 #include "replication/member_info.h"
+#include "wire/cluster_fields.h"
 
 /* CreateCluster left a record without a member number, so that a cluster which never comes holds
  * nothing back. Here it gets its number, and its registration as a member, in one commit.

@@ -171,8 +171,9 @@ choose_by_profile(struct forward *f, const struct at_request_head *head, struct 
         return at_fail(reterr, AT_UNAVAILABLE, "No cluster of the instance could be reached yet");
     const struct at_profile *profile = find_profile(f->front, head);
     if (!profile)
-        return at_fail(reterr, AT_NOT_FOUND, "App profile '%.*s' not found",
-                       AT_SLICE_ARG(head->app_profile_id));
+        return at_fail(
+            reterr, AT_NOT_FOUND, "App profile '%.*s' not found",
+            AT_SLICE_ARG(head->app_profile_id.len > 0 ? head->app_profile_id : AT_LIT("default")));
     if (f->method->transaction)
         AT_TRY(at_profile_transactions(profile, reterr));
     f->idempotent = f->method->idempotent && !head->adds;

@@ -30,6 +30,7 @@ struct gather {
     struct part *parts;
     uint32_t count;
     uint32_t open_count;
+    struct at_error refused; /* what one says of the request, and so would all */
     struct at_buf out;
 };
 
@@ -175,7 +176,10 @@ static void on_done(void *ctx, const struct at_grpc_result *result)
     at_front_outcome(part->front, part->target, result);
     at_front_unuse(part->front, part->target);
     bool has_none = result->code == AT_NOT_FOUND || result->code == AT_UNIMPLEMENTED;
-    if (result->code == AT_OK || has_none)
+    bool refused = result->code == AT_INVALID_ARGUMENT && result->from_peer;
+    if (refused)
+        (void)at_fail(&part->gather->refused, result->code, "%.*s", AT_SLICE_ARG(result->message));
+    if (result->code == AT_OK || has_none || refused)
         end_part(part, true);
     else
         attempt(part);
@@ -224,6 +228,11 @@ static void take_failed(struct gather *g, const struct at_front *front)
 static void finish(struct gather *g)
 {
     struct at_grpc_call *call = g->call;
+    if (g->refused.code != AT_OK) {
+        at_buf_deinit(&g->out);
+        at_reply_error(call, &g->refused);
+        return;
+    }
     for (uint32_t i = 0; i < g->count; i++)
         if (g->parts[i].answered)
             take_items(g, g->parts[i].answer);

@@ -1,7 +1,8 @@
 /* gather.h: one question to every instance of a project, answered as one list. ADAPTER.
  *
  * Each instance is asked at its nearest live cluster, and at the next one when that does not
- * answer. One of which none answers is named among the locations that failed. */
+ * answer. One of which none answers is named among the locations that failed. A request that one
+ * finds INVALID_ARGUMENT is refused as a whole. */
 #ifndef ATOLL_ROUTING_PROXY_GATHER_H
 #define ATOLL_ROUTING_PROXY_GATHER_H
 

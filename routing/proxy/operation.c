@@ -7,6 +7,8 @@
 #include "base/limits.h"
 #include "base/namespace.h"
 #include "google/longrunning/operations.pb-c.h"
+#include "wire/cluster_fields.h"
+#include "wire/instance_fields.h"
 
 #define TYPE_PREFIX "type.googleapis.com/"
 #define LOCATIONS "/locations/"
@@ -111,10 +113,7 @@ static enum at_code check_cluster(const char *id,
                        "Cluster %s has no valid location: projects/<project>/locations/<zone> is "
                        "expected",
                        id);
-    if (cluster->serve_nodes < 0)
-        return at_fail(reterr, AT_INVALID_ARGUMENT, "Cluster %s has a negative number of nodes",
-                       id);
-    return AT_OK;
+    return at_cluster_fields_check(cluster, reterr);
 }
 
 static enum at_code
@@ -152,5 +151,6 @@ enum at_code at_operation_check(const Google__Bigtable__Admin__V2__CreateInstanc
     AT_TRY(at_namespace_check(&name, reterr));
     if (!request->instance || request->instance->display_name[0] == '\0')
         return at_fail(reterr, AT_INVALID_ARGUMENT, "An instance needs a display name");
+    AT_TRY(at_instance_fields_check(request->instance, reterr));
     return check_clusters(request, reterr);
 }

@@ -1,6 +1,6 @@
 /* cluster_fields.h: what may be asked of a cluster: nodes, autoscaling, storage. PURE. */
-#ifndef ATOLL_CLUSTER_ADMIN_CLUSTER_FIELDS_H
-#define ATOLL_CLUSTER_ADMIN_CLUSTER_FIELDS_H
+#ifndef ATOLL_WIRE_CLUSTER_FIELDS_H
+#define ATOLL_WIRE_CLUSTER_FIELDS_H
 
 #include "base/status.h"
 #include "google/bigtable/admin/v2/instance.pb-c.h"

@@ -1,4 +1,4 @@
-#include "cluster/admin/cluster_fields.h"
+#include "wire/cluster_fields.h"
 
 #include <stdbool.h>
 
