@@ -44,6 +44,7 @@
     X(torn_batch, "after a crash a part of the last batch is kept")                                \
     X(fold_as_sum, "a lowest or highest value is folded as if it were a sum")                      \
     X(set_back_unseen, "a cluster that is shown more of its epoch than it has goes on in it")      \
+    X(fork_untold, "a copy does not tell that a minority went on as another instance")             \
     X(copy_resumed, "a donor that restarted goes on with a copy it did not begin")
 
 enum at_mutant {

@@ -31,6 +31,10 @@ struct at_copy_state {
     uint64_t horizon;                /* F of the donor */
     uint64_t hlc;
     uint64_t released;
+    /* A minority went on: the instance's id before and after, 0: never. Not in the facts of
+     * members: whoever learns of the removal by a copy must learn this too. */
+    uint64_t fork_from;
+    uint64_t fork_id;
     struct at_copy_member *members;
     uint32_t member_count;
 };

@@ -38,7 +38,7 @@ enum at_code at_copy_opened_encode(const struct at_copy_opened *m, struct at_buf
 {
     const struct at_copy_state *s = m->state;
 
-    AT_TRY(at_message_head(out, AT_MESSAGE_COPY_OPENED, 12));
+    AT_TRY(at_message_head(out, AT_MESSAGE_COPY_OPENED, 14));
     AT_TRY(at_message_put_u64(out, COPY_INSTANCE, m->instance_id));
     AT_TRY(at_message_put_u64(out, COPY_SNAPSHOT, m->snapshot_id));
     AT_TRY(at_message_put_u64(out, COPY_BYTES, m->bytes));
@@ -50,6 +50,8 @@ enum at_code at_copy_opened_encode(const struct at_copy_opened *m, struct at_buf
     AT_TRY(at_message_put_u64(out, COPY_HORIZON, s->horizon));
     AT_TRY(at_message_put_u64(out, COPY_HLC, s->hlc));
     AT_TRY(at_message_put_u64(out, COPY_RELEASED, s->released));
+    AT_TRY(at_message_put_u64(out, COPY_FORK_FROM, s->fork_from));
+    AT_TRY(at_message_put_u64(out, COPY_FORK, s->fork_id));
     return put_copy_members(out, s->members, s->member_count);
 }
 
@@ -149,6 +151,10 @@ static enum at_code opened_field(struct at_message_decoder *d, struct at_message
         return at_unpack_u64(&d->in, &s->hlc);
     case COPY_RELEASED:
         return at_unpack_u64(&d->in, &s->released);
+    case COPY_FORK_FROM:
+        return at_unpack_u64(&d->in, &s->fork_from);
+    case COPY_FORK:
+        return at_unpack_u64(&d->in, &s->fork_id);
     case COPY_MEMBERS:
         return copy_members_decode(d, s);
     default:

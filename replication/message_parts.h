@@ -89,7 +89,9 @@ enum copy_key {
     COPY_HORIZON,
     COPY_HLC,
     COPY_RELEASED,
-    COPY_MEMBERS
+    COPY_MEMBERS,
+    COPY_FORK_FROM,
+    COPY_FORK
 };
 
 /* --- writing --- */

@@ -20,6 +20,7 @@ static void
 leave_epochs(struct at_replica *r, uint32_t at, uint32_t first_open, struct at_vector *grown);
 static void
 merge_positions(struct at_replica *r, const struct at_copy_state *donor, struct at_vector *grown);
+static void take_fork(struct at_replica *r, const struct at_copy_state *donor);
 static void note_grown(struct at_vector *grown, struct at_position p);
 static uint64_t believable(const struct at_replica *r, uint64_t released);
 
@@ -62,7 +63,9 @@ void at_replica_copy_state(const struct at_replica *r,
                                         .incarnation = r->epoch,
                                         .horizon = r->horizon,
                                         .hlc = r->hlc.now,
-                                        .released = r->released};
+                                        .released = r->released,
+                                        .fork_from = r->fork_from,
+                                        .fork_id = r->fork_id};
     at_vector_init(&ret_state->applied);
     at_vector_copy(&ret_state->applied, &r->applied);
     at_positions_facts_init(&facts);
@@ -159,9 +162,23 @@ void at_replica_copy_end(struct at_replica *r,
             at_vector_get(&r->applied, parked->origin, parked->epoch) >= parked->seq)
             parked->epoch = 0;
     }
+    take_fork(r, donor);
     at_replica_drop_closed_gaps(r);
     at_replica_members_changed(r);
     AT_ASSERT(r->horizon >= donor->horizon);
+}
+
+/* Only the next one: of two ids that both know the donor's is not the later one. */
+static void take_fork(struct at_replica *r, const struct at_copy_state *donor)
+{
+    bool known = donor->fork_id == r->fork_id || donor->fork_id == r->fork_from ||
+                 donor->fork_id == r->born_id || donor->fork_id == r->instance_id;
+    bool next = donor->fork_from == r->instance_id || donor->fork_from == r->fork_id;
+
+    if (donor->fork_id == 0 || known || !next || AT_MUTANT(fork_untold))
+        return;
+    r->instance_id = donor->fork_from;
+    at_replica_fork_to(r, donor->fork_id);
 }
 
 void at_replica_copy_drop(struct at_replica *r)

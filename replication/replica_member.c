@@ -7,7 +7,6 @@
  * A state only ever rises: KNOWN -> ACTIVE -> LEFT -> REMOVED. So entries of several coordinators
  * and registrars may come in any order, and copies merge by the maximum. */
 
-static void fork_to(struct at_replica *r, uint64_t fork_id);
 static void remove_one(struct at_replica *r, struct at_member_id id);
 static void drop_never_members(struct at_replica *r);
 static void forget_tellers(struct at_replica *r, struct at_learnt_list *list);
@@ -68,7 +67,7 @@ void at_replica_members_removed(struct at_replica *r, const struct at_removal *r
         remove_one(r, removal->members[i]);
     drop_never_members(r);
     if (removal->fork_id != 0)
-        fork_to(r, removal->fork_id);
+        at_replica_fork_to(r, removal->fork_id);
     r->need_sync = true;
     at_replica_members_changed(r);
 }
@@ -178,7 +177,7 @@ static void drop_never_members(struct at_replica *r)
 }
 
 /* Both ids are of this instance for who has the entry; who has it not is told the old one. */
-static void fork_to(struct at_replica *r, uint64_t fork_id)
+void at_replica_fork_to(struct at_replica *r, uint64_t fork_id)
 {
     if (r->fork_id == fork_id)
         return;

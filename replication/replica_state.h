@@ -181,6 +181,9 @@ uint64_t at_replica_acked(const struct at_replica *r,
 bool at_replica_acked_all(const struct at_replica *r, uint32_t member, const struct at_vector *v);
 /* at_replica_take_vouch merges a vouch; the word of a removed voucher is void. */
 void at_replica_take_vouch(struct at_replica *r, const struct at_vouch *vouch);
+/* at_replica_fork_to: a minority went on as the instance `fork_id`, which is taken when all others
+ * know. */
+void at_replica_fork_to(struct at_replica *r, uint64_t fork_id);
 /* at_replica_members_changed: what waits for members looks again. */
 void at_replica_members_changed(struct at_replica *r);
 /* at_replica_fence_settle: a removal that is coordinated here ends when it is complete, by whoever

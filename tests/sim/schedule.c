@@ -55,7 +55,7 @@ static const uint8_t weights[SIM_STEP_COUNT][SIM_MIX_COUNT] = {
     [SIM_STEP_LAZY] = {2, 1, 1, 4, 2, 1, 2, 1},
     [SIM_STEP_KEEP] = {0, 0, 4, 0, 0, 0, 0, 1},
     [SIM_STEP_SET_BACK] = {0, 0, 3, 0, 0, 0, 0, 1},
-    [SIM_STEP_FORK] = {0, 0, 0, 0, 0, 0, 0, 0},
+    [SIM_STEP_FORK] = {0, 0, 0, 0, 1, 0, 0, 1},
 };
 
 const char *sim_mix_name(enum sim_mix mix)

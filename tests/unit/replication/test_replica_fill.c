@@ -100,6 +100,45 @@ static void a_copy_of_one_that_lacks_something_too_closes_what_it_can(void **sta
     assert_int_equal(b->mode, AT_MODE_NEEDS_COPY); /* not READY in between */
 }
 
+struct fork_case {
+    const char *name;
+    uint64_t from;
+    uint64_t id;
+    bool taken;
+};
+
+/* The instance of the model is 77. */
+static const struct fork_case fork_cases[] = {
+    {"nobody went on", 0, 0, false},
+    {"from this instance", 77, 99, true},
+    {"from another instance", 55, 99, false},
+    {"to this instance: known since", 55, 77, false},
+};
+
+/* The removal of the others is among the members of the copy: its entry does not come any more. */
+static void a_copy_tells_that_a_minority_went_on(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(fork_cases) / sizeof(fork_cases[0]); i++) {
+        const struct fork_case *c = &fork_cases[i];
+        struct at_vector grown;
+        (void)done(NULL);
+        (void)three(NULL);
+        need_a_copy_at_b();
+        assert_true(model_copy_begin(&m, B, A));
+        m.nodes[B].copy.fork_from = c->from;
+        m.nodes[B].copy.fork_id = c->id;
+        at_vector_init(&grown);
+        at_replica_copy_end(model_replica(&m, B), &m.nodes[B].copy, &grown);
+        at_vector_deinit(&grown);
+        model_commit(&m, B, true);
+        if (at_replica_view_is_instance(&m.nodes[B].view, 99) != c->taken ||
+            !at_replica_view_is_instance(&m.nodes[B].view, 77) ||
+            at_replica_view_is_instance(&m.nodes[B].view, 55))
+            fail_msg("%s", c->name);
+    }
+}
+
 static void only_one_that_needs_a_copy_begins_one(void **state)
 {
     (void)state;
@@ -290,6 +329,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, three, done)
         TEST(only_one_that_has_what_lacks_and_knows_the_receiver_donates),
         TEST(a_copy_of_one_that_lacks_something_too_closes_what_it_can),
+        TEST(a_copy_tells_that_a_minority_went_on),
         TEST(only_one_that_needs_a_copy_begins_one),
         TEST(nothing_is_copied_from_one_that_is_no_member_or_an_older_process),
         TEST(what_grew_has_its_base_at_its_new_position),
