@@ -15,12 +15,12 @@
  * mail that comes later rings again; however much comes within one turn, the thread wakes once.
  * The same holds for commits, which matter only while somebody waits for them (wants_commits).
  *
- * Stopping: nothing new is asked; questions that are open may end for a moment, the rest ends when
- * the sockets are closed. The thread goes on turning until the writer gave back all it holds. A
- * last call, which does nothing, comes back when the writer has left any at_peering_committed that
- * had begun. */
+ * Stopping: nothing new is asked; open questions end as the sockets are closed, which waits a
+ * moment for farewells. The thread goes on turning until the writer gave back all it holds. A last
+ * call, which does nothing, comes back when the writer has left any at_peering_committed that had
+ * begun. */
 
-enum { TURN_MAX_MS = 500, TOUCH_MIN_MS = 2000, QUIET_EXTRA_MS = 200, COPY_MIB_PER_S = 64 };
+enum { TURN_MAX_MS = 500, TOUCH_MIN_MS = 2000, FAREWELL_MS = 500, COPY_MIB_PER_S = 64 };
 enum { TURNS_AT_ONCE_MAX = 64 };
 #define REQUESTS_MAX (AT_MEMBERS_MAX * AT_PEER_QUESTIONS_MAX * 2)
 
@@ -489,7 +489,7 @@ static void begin_draining(struct at_peering *p)
     at_inbox_drop(p);
     (void)at_copy_link_stop(p); /* while its donor can still be told */
     p->draining = true;
-    p->quiet_ns = at_clock_mono_ns(&p->clock) + (p->wait_ms + QUIET_EXTRA_MS) * AT_MS_NS;
+    p->quiet_ns = at_clock_mono_ns(&p->clock) + FAREWELL_MS * AT_MS_NS;
     for (uint32_t i = 0; i < p->peer_count; i++)
         at_donor_drop(p->peers[i]);
     at_position_desk_drop(p);
@@ -499,10 +499,10 @@ static void begin_draining(struct at_peering *p)
     (void)give_call(p, &p->farewell);
 }
 
-/* Replies that are on their way may still come: a connection without traffic closes best. */
+/* What is only told has to get there, or the donor of a copy waits for a long time. */
 static void close_links_when_quiet(struct at_peering *p)
 {
-    if (p->asks_out > 0 && p->now_ns < p->quiet_ns) {
+    if (p->farewells_out > 0 && p->now_ns < p->quiet_ns) {
         at_peering_wake_at(p, p->quiet_ns);
         return;
     }
