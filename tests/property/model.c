@@ -10,11 +10,12 @@ static void put(struct at_buf *out, const char *text)
 
 bool model_is_family(struct at_slice name, bool *ret_aggregate)
 {
-    static const char *const names[] = {"f", "g", "max", "min", "sum"};
+    static const char *const names[] = {"f",   "g",   "aged", "any", "both",
+                                        "two", "max", "min",  "sum", "top"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (at_slice_eq_cstr(name, names[i])) {
-            *ret_aggregate = i >= 2;
+            *ret_aggregate = i >= 6;
             return true;
         }
     return false;
@@ -97,6 +98,45 @@ static void drop(struct model *m, struct at_slice prefix)
     m->count = kept;
 }
 
+/* `version`: 1 is the newest cell of its column. */
+static bool condemned(const struct model *m, const struct at_cell *cell, uint32_t version)
+{
+    int64_t age_ms = m->now_micros > cell->timestamp_micros
+                         ? (m->now_micros - cell->timestamp_micros + 999) / 1000
+                         : 0;
+
+    if (at_slice_eq_cstr(cell->family, "aged"))
+        return age_ms > 2;
+    if (at_slice_eq_cstr(cell->family, "any"))
+        return version > 2 || age_ms > 3;
+    if (at_slice_eq_cstr(cell->family, "both"))
+        return version > 1 && age_ms > 2;
+    if (at_slice_eq_cstr(cell->family, "top"))
+        return version > 1;
+    return at_slice_eq_cstr(cell->family, "two") && version > 2;
+}
+
+/* What a rule condemns shows until it is collected: the contract would allow it to go at any time
+ * before. */
+static void collect(struct model *m)
+{
+    struct model_cell last = {0};
+    uint32_t version = 0;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < m->count; i++) {
+        const struct model_cell *c = &m->cells[i];
+        bool same = i > 0 && at_slice_eq(last.row, c->row) &&
+                    at_slice_eq(last.cell.family, c->cell.family) &&
+                    at_slice_eq(last.cell.qualifier, c->cell.qualifier);
+        version = same ? version + 1 : 1;
+        last = *c;
+        if (!condemned(m, &c->cell, version))
+            m->cells[kept++] = *c;
+    }
+    m->count = kept;
+}
+
 /* --- mutations --- */
 
 static bool writes(const struct at_mutation *u)
@@ -143,7 +183,7 @@ add(const struct model *m, struct at_slice family, struct at_slice old, struct a
     uint8_t *sum = at_arena_alloc(m->arena, 8);
     uint64_t result = (uint64_t)a + (uint64_t)b;
 
-    if (at_slice_eq_cstr(family, "max"))
+    if (at_slice_eq_cstr(family, "max") || at_slice_eq_cstr(family, "top"))
         result = (uint64_t)(a > b ? a : b);
     if (at_slice_eq_cstr(family, "min"))
         result = (uint64_t)(a < b ? a : b);
@@ -386,6 +426,8 @@ void model_step(struct model *m, const struct op *op, struct at_buf *out)
         m->now_micros += op->limit * 1000;
         return;
     case OP_COLLECT:
+        collect(m);
+        return;
     case OP_KILL:
     case OP_EXCHANGE:
         return;

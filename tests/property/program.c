@@ -11,6 +11,7 @@ struct gen {
     /* Most picks of a program are one of two, or always the same. */
     uint32_t focus;
     uint32_t focus_count;
+    bool rules; /* families with rules are used */
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -39,6 +40,7 @@ static const int64_t bounds[] = {
 };
 static const char *const plain[] = {"f", "g"};
 static const char *const aggregates[] = {"sum", "max", "min"};
+static const char *const ruled[] = {"two", "any", "aged", "both"};
 
 static uint32_t below(struct gen *g, uint64_t n)
 {
@@ -60,11 +62,21 @@ static struct at_slice pick_row(struct gen *g)
     return one_in(g, 150) ? at_slice_make(NULL, 0) : PICK_NEAR(g, rows);
 }
 
+static struct at_slice pick_plain(struct gen *g)
+{
+    return at_slice_cstr(g->rules && one_in(g, 2) ? PICK_NEAR(g, ruled) : PICK_NEAR(g, plain));
+}
+
+static struct at_slice pick_aggregate(struct gen *g)
+{
+    return at_slice_cstr(g->rules && one_in(g, 4) ? "top" : PICK_NEAR(g, aggregates));
+}
+
 static struct at_slice pick_family(struct gen *g)
 {
     if (one_in(g, 80))
         return AT_LIT("zz");
-    return at_slice_cstr(one_in(g, 3) ? PICK_NEAR(g, aggregates) : PICK_NEAR(g, plain));
+    return one_in(g, 3) ? pick_aggregate(g) : pick_plain(g);
 }
 
 /* --- filters --- */
@@ -204,7 +216,7 @@ static struct at_slice number_value(struct gen *g)
 
 static struct at_mutation make_mutation(struct gen *g)
 {
-    struct at_mutation m = {.family = at_slice_cstr(PICK_NEAR(g, plain)),
+    struct at_mutation m = {.family = pick_plain(g),
                             .qualifier = PICK_NEAR(g, qualifiers),
                             .timestamp_micros = PICK(g, timestamps)};
     uint32_t roll = below(g, 32);
@@ -217,7 +229,7 @@ static struct at_mutation make_mutation(struct gen *g)
         m.value = number_value(g);
         if (m.kind == AT_MUTATION_MERGE && one_in(g, 8))
             m.value = at_slice_make(NULL, 0); /* nothing */
-        m.family = at_slice_cstr(PICK_NEAR(g, aggregates));
+        m.family = pick_aggregate(g);
     } else if (roll < 28) {
         m.kind = AT_MUTATION_DELETE_COLUMN;
         m.family = pick_family(g);
@@ -259,7 +271,7 @@ static void make_modify(struct gen *g, struct op *op)
     for (uint32_t i = 0; i < op->rule_count; i++) {
         struct at_modify_rule *r = &op->rules[i];
         r->kind = one_in(g, 2) ? AT_RULE_APPEND : AT_RULE_INCREMENT;
-        r->family = one_in(g, 60) ? pick_family(g) : at_slice_cstr(PICK(g, plain));
+        r->family = one_in(g, 60) ? pick_family(g) : pick_plain(g);
         r->qualifier = PICK_NEAR(g, qualifiers);
         r->append = PICK(g, values);
         r->increment = one_in(g, 8) ? INT64_MAX : (int64_t)below(g, 5) - 2;
@@ -335,6 +347,8 @@ static void make_op(struct gen *g, struct op *op, bool pair)
     } else if (roll < 60) {
         op->kind = OP_MODIFY;
         make_modify(g, op);
+    } else if (g->rules && one_in(g, 12)) {
+        op->kind = OP_COLLECT;
     } else if (roll < 91) {
         op->kind = OP_READ;
         make_read(g, op);
@@ -346,7 +360,7 @@ static void make_op(struct gen *g, struct op *op, bool pair)
         op->limit = 1 + below(g, 3);
     } else if (pair && roll < 99) {
         op->kind = OP_EXCHANGE;
-    } else if (one_in(g, 6)) {
+    } else if (one_in(g, g->rules ? 12 : 6)) {
         op->kind = OP_KILL;
         op->row_count = below(g, 2);
         if (op->row_count)
@@ -366,6 +380,7 @@ void program_make(struct program *p, uint64_t seed, struct at_arena *arena)
     *p = (struct program){.seed = seed};
     uint32_t roll = below(&g, 8);
     p->mode = roll < 6 ? PROGRAM_ALONE : roll == 6 ? PROGRAM_STRICT : PROGRAM_LOOSE;
+    g.rules = p->mode != PROGRAM_LOOSE && one_in(&g, 2);
     p->count = 1 + below(&g, PROGRAM_OPS_MAX);
     for (uint32_t i = 0; i < p->count; i++) {
         make_op(&g, &p->ops[i], p->mode != PROGRAM_ALONE);

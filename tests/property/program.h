@@ -72,7 +72,14 @@ struct program {
     uint32_t count;
 };
 
-/* The families of the table: f and g are plain; sum, max and min are aggregates. */
+/* The families of the table: f and g are plain; sum, max and min are aggregates. The others have
+ * rules by which a collection removes cells: not in loose programs, as stores that collect by
+ * versions at different times may differ for ever. `top` is an aggregate, too. */
+#define PROGRAM_AGED_RULE "a2"
+#define PROGRAM_ANY_RULE "(v2|a3)"
+#define PROGRAM_BOTH_RULE "(v1&a2)"
+#define PROGRAM_TOP_RULE "v1"
+#define PROGRAM_TWO_RULE "v2"
 #define PROGRAM_NOW_MICROS INT64_C(1700000000123000) /* at the start of a program, cut to 1 ms */
 #define PROGRAM_NOW_REST_NS 456789                   /* what was cut off */
 #define PROGRAM_FUTURE_MICROS INT64_C(4102444800000000)

@@ -177,6 +177,19 @@ static bool check_loose(struct checker *c, struct world *w, const struct program
     return world_digests_equal(w) || wrong(c, &all, "the digests differ");
 }
 
+/* What rules condemn goes from both, of the same cells and at the same time: it is not told. */
+static void collect_elsewhere(struct world *w, const struct op *op)
+{
+    struct op other = *op;
+    struct at_buf nothing;
+
+    at_buf_init(&nothing, AT_KIB);
+    other.side = 1 - op->side;
+    world_exchange(w);
+    world_run(w, &other, &nothing);
+    at_buf_deinit(&nothing);
+}
+
 static bool check_foretold(struct checker *c, struct world *w, const struct program *p)
 {
     struct model *m = AT_ARENA_NEW(&c->arena, struct model);
@@ -189,6 +202,8 @@ static bool check_foretold(struct checker *c, struct world *w, const struct prog
         if (op->side != side)
             world_exchange(w);
         side = op->side;
+        if (op->kind == OP_COLLECT && p->mode == PROGRAM_STRICT)
+            collect_elsewhere(w, op);
         if (!(op->kind == OP_KILL ? check_kill(c, w, m, op) : check_op(c, w, m, op)))
             return false;
     }

@@ -1,5 +1,7 @@
 #include "support/service_fixture.h"
 
+#include "support/gc_fixture.h"
+
 #include <dirent.h>
 
 #include "property/model.h"
@@ -39,6 +41,11 @@ static void make_table(struct fx *f)
     must(fx_change(f, "t", "sum", FX_FIELDS(FX_SUM), true));
     must(fx_change(f, "t", "max", FX_FIELDS(FX_MAX), true));
     must(fx_change(f, "t", "min", FX_FIELDS(FX_MIN), true));
+    gcx_family(f, "aged", PROGRAM_AGED_RULE, none);
+    gcx_family(f, "any", PROGRAM_ANY_RULE, none);
+    gcx_family(f, "both", PROGRAM_BOTH_RULE, none);
+    gcx_family(f, "top", PROGRAM_TOP_RULE, at_slice_make(FX_MAX, sizeof(FX_MAX) - 1));
+    gcx_family(f, "two", PROGRAM_TWO_RULE, none);
 }
 
 static void open_side(struct sfx *s, uint32_t member, uint32_t member_count)
