@@ -76,6 +76,19 @@ instance=v2/projects/atoll/instances/lab
 cbt createtable t families=f
 cbt set t before f:a=1
 
+# What nobody has begun can be called off.
+rest POST "$instance/clusters?clusterId=lab-c9" '{"location":"projects/atoll/locations/us-west1-a"}'
+is '.done | not'
+created=$(jq -r .name "$dir/body")
+rest POST "v2/$created:cancel"
+is '. == {}'
+rest GET "v2/$created"
+is '.done and .error.code == 1'
+rest GET "$instance/clusters"
+is '[.clusters[].name | sub(".*/"; "")] == ["lab-c1"]'
+rest POST "v2/$created:cancel"
+is '. == {}'
+
 # Nobody is there yet.
 "$atoll" cluster --join "$member" --cluster lab-c2 --data "$there" 2>"$dir/out" &&
     fail "a cluster that was not created joins"
