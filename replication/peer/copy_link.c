@@ -504,12 +504,15 @@ static void tell_closed(struct at_peering *p)
     at_buf_clear(&p->out);
     link->told_closed = at_copy_close_encode(&close, &p->out) == AT_OK &&
                         at_peering_ask(donor, ask, CLOSE_TIMEOUT_MS);
-    if (!link->told_closed)
+    if (link->told_closed)
+        p->farewells_out++;
+    else
         at_free(ask);
 }
 
 static void on_closed(struct at_ask *ask)
 {
+    ask->peer->peering->farewells_out--;
     at_peer_question_done(&ask->question);
     at_free(ask);
 }

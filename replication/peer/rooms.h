@@ -307,10 +307,11 @@ struct at_peering {
     struct at_replica_view view;
     uint64_t wake_ns; /* the earliest timer; rooms lower it */
 
-    uint64_t quiet_ns; /* when draining: until then open questions may end by themselves */
+    uint64_t quiet_ns; /* when draining: until then farewells may get there */
     struct at_room_call farewell;
     uint32_t asks_out;
-    uint32_t calls_out; /* acts too */
+    uint32_t farewells_out; /* among them: that a copy was given up */
+    uint32_t calls_out;     /* acts too */
     uint32_t applies_out;
     uint32_t jobs_out;
     uint64_t request_id;
