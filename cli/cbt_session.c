@@ -77,8 +77,8 @@ void at_cbt_pause(uint32_t attempt)
 const struct at_grpc_metadata *at_cbt_features(void)
 {
     /* google.bigtable.v2.FeatureFlags: reverse_scans, last_scanned_row_responses */
-    static const struct at_grpc_metadata FEATURES = {AT_LIT_INIT("bigtable-features"),
-                                                     AT_LIT_INIT("CAEgAQ==")};
+    static const struct at_grpc_metadata FEATURES = {.name = AT_LIT_INIT("bigtable-features"),
+                                                     .value = AT_LIT_INIT("CAEgAQ==")};
     return &FEATURES;
 }
 

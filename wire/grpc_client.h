@@ -43,6 +43,7 @@ bool at_grpc_channel_connected(const struct at_grpc_channel *channel);
 struct at_grpc_metadata {
     struct at_slice name;  /* lower case */
     struct at_slice value; /* "-bin" values are sent base64-encoded and received decoded */
+    bool varies;           /* sent: the next call's will differ, so the peer need not keep it */
 };
 
 struct at_grpc_result {

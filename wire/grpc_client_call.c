@@ -113,6 +113,15 @@ static nghttp2_nv nv_of(struct at_slice name, struct at_slice value)
                         .flags = NV_STATIC};
 }
 
+/* A value that every call has another of would fill the connection's header table with entries that
+ * are never used and yet compared with for each call. */
+static nghttp2_nv nv_varying(struct at_slice name, struct at_slice value)
+{
+    nghttp2_nv nv = nv_of(name, value);
+    nv.flags |= NGHTTP2_NV_FLAG_NO_INDEX;
+    return nv;
+}
+
 /* What HTTP/2 and gRPC say themselves is not the caller's to say. */
 static bool is_reserved(struct at_slice name)
 {
@@ -145,7 +154,7 @@ static void set_fields(struct at_grpc_client_call *call,
         struct at_slice name = at_arena_copy(arena, m->name);
         struct at_slice value = at_grpc_is_bin(m->name) ? at_grpc_bin_encode(arena, m->value)
                                                         : at_arena_copy(arena, m->value);
-        call->fields[n++] = nv_of(name, value);
+        call->fields[n++] = m->varies ? nv_varying(name, value) : nv_of(name, value);
     }
     if (!has_agent)
         call->fields[n++] = nv_of(AT_LIT("user-agent"), AT_LIT("atoll"));
@@ -161,7 +170,8 @@ static void add_timeout(struct at_grpc_client_call *call)
     uint64_t left_ns = call->deadline_ns > now_ns ? call->deadline_ns - now_ns : 1;
     char *text = at_arena_alloc(&call->arena, AT_GRPC_TIMEOUT_TEXT_BYTES);
     size_t len = at_grpc_timeout_format(left_ns, text);
-    call->fields[call->field_count++] = nv_of(AT_LIT("grpc-timeout"), at_slice_make(text, len));
+    call->fields[call->field_count++] =
+        nv_varying(AT_LIT("grpc-timeout"), at_slice_make(text, len));
 }
 
 static void leave_waiting(struct at_grpc_client_call *call)

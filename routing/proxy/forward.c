@@ -217,8 +217,11 @@ choose_cluster(struct forward *f, const struct at_request_head *head, struct at_
 static struct at_grpc_metadata begin_within(struct forward *f, uint64_t span_ns)
 {
     size_t len = at_reply_decimal(span_ns / 1000, f->begin_micros);
-    return (struct at_grpc_metadata){AT_LIT("atoll-begin-micros"),
-                                     at_slice_make(f->begin_micros, len)};
+    return (struct at_grpc_metadata){
+        .name = AT_LIT("atoll-begin-micros"),
+        .value = at_slice_make(f->begin_micros, len),
+        .varies = true,
+    };
 }
 
 static void attempt(struct forward *f)
@@ -243,10 +246,14 @@ static void attempt(struct forward *f)
     size_t count = 0;
     struct at_slice features = at_grpc_call_metadata(f->call, "bigtable-features");
     if (features.len)
-        metadata[count++] = (struct at_grpc_metadata){AT_LIT("bigtable-features"), features};
+        metadata[count++] =
+            (struct at_grpc_metadata){.name = AT_LIT("bigtable-features"), .value = features};
     if (f->write_micros_len > 0)
         metadata[count++] = (struct at_grpc_metadata){
-            AT_LIT("atoll-write-micros"), at_slice_make(f->write_micros, f->write_micros_len)};
+            .name = AT_LIT("atoll-write-micros"),
+            .value = at_slice_make(f->write_micros, f->write_micros_len),
+            .varies = true,
+        };
     if (f->write_micros_len > 0 && resend_ns != UINT64_MAX)
         metadata[count++] = begin_within(f, resend_ns - now_ns);
     struct at_grpc_client_request request = {

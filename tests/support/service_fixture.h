@@ -230,7 +230,7 @@ sfx_start(struct sfx_call *c, const char *rpc, struct at_slice request, const ch
 {
     static const struct at_grpc_client_handler HANDLER = {
         .on_headers = sfx_on_headers, .on_message = sfx_on_message, .on_done = sfx_on_done};
-    struct at_grpc_metadata header = {{NULL, 0}, {NULL, 0}};
+    struct at_grpc_metadata header = {0};
     const char *space = metadata ? strchr(metadata, ' ') : NULL;
 
     c->read_rows = strcmp(rpc, "ReadRows") == 0;

@@ -114,8 +114,8 @@ static inline struct at_grpc_client_call *r_start(struct router_fixture *r,
                                                   uint64_t timeout_ms)
 {
     static const struct at_grpc_metadata METADATA[] = {
-        {AT_LIT_INIT("bigtable-features"), AT_LIT_INIT("CgwKAggB")},
-        {AT_LIT_INIT("atoll-write-micros"), AT_LIT_INIT("1")}, /* not the client's to say */
+        {AT_LIT_INIT("bigtable-features"), AT_LIT_INIT("CgwKAggB"), false},
+        {AT_LIT_INIT("atoll-write-micros"), AT_LIT_INIT("1"), true}, /* not the client's to say */
     };
     r_got_init(g, r->loop);
     uint64_t now_ns = at_clock_mono_ns(at_loop_clock(r->loop));

@@ -36,13 +36,13 @@ static void googles_names_pass_and_others_do_not(void **state)
 {
     (void)state;
     static const struct at_grpc_metadata TRAILERS[] = {
-        {AT_LIT_INIT(FAKE_SERVED_BY), AT_LIT_INIT("t\0")},
-        {AT_LIT_INIT("x-private"), AT_LIT_INIT("no")},
+        {AT_LIT_INIT(FAKE_SERVED_BY), AT_LIT_INIT("t\0"), false},
+        {AT_LIT_INIT("x-private"), AT_LIT_INIT("no"), false},
     };
     struct got g;
-    headers[0] = (struct at_grpc_metadata){AT_LIT(FAKE_SERVED_BY), AT_LIT("h1")};
-    headers[1] = (struct at_grpc_metadata){AT_LIT("x-private"), AT_LIT("no")};
-    headers[2] = (struct at_grpc_metadata){AT_LIT("server"), AT_LIT("x")};
+    headers[0] = (struct at_grpc_metadata){AT_LIT(FAKE_SERVED_BY), AT_LIT("h1"), false};
+    headers[1] = (struct at_grpc_metadata){AT_LIT("x-private"), AT_LIT("no"), false};
+    headers[2] = (struct at_grpc_metadata){AT_LIT("server"), AT_LIT("x"), false};
     header_count = 3;
     result = (struct at_grpc_result){
         .code = AT_OK, .from_peer = true, .trailers = TRAILERS, .trailer_count = 2};
@@ -61,9 +61,9 @@ static void names_too_long_or_too_many_do_no_harm(void **state)
     struct got g;
     static char name[80] = "x-goog-";
     memset(name + 7, 'a', sizeof(name) - 7);
-    headers[0] = (struct at_grpc_metadata){at_slice_make(name, sizeof(name)), AT_LIT("v")};
+    headers[0] = (struct at_grpc_metadata){at_slice_make(name, sizeof(name)), AT_LIT("v"), false};
     for (size_t i = 1; i < 40; i++)
-        headers[i] = (struct at_grpc_metadata){AT_LIT("x-goog-many"), AT_LIT("v")};
+        headers[i] = (struct at_grpc_metadata){AT_LIT("x-goog-many"), AT_LIT("v"), false};
     header_count = 40;
     result = (struct at_grpc_result){.code = AT_OK, .from_peer = true};
     ask(&g);

@@ -88,8 +88,8 @@ static void end(struct outcome *o)
 static void start(struct outcome *o, const char *path, struct at_slice message, uint64_t timeout_ns)
 {
     struct at_grpc_metadata metadata[] = {
-        {AT_LIT("x-text"), AT_LIT("hello")},
-        {AT_LIT("x-raw-bin"), at_slice_make(RAW, sizeof(RAW))},
+        {AT_LIT("x-text"), AT_LIT("hello"), true},
+        {AT_LIT("x-raw-bin"), at_slice_make(RAW, sizeof(RAW)), false},
     };
     struct at_grpc_client_request request = {
         .path = path,
