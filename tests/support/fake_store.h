@@ -18,6 +18,7 @@
 #include "cluster/model/key.h"
 #include "cluster/tablet/schema_build.h"
 #include "cluster/tablet/store.h"
+#include "support/test_path.h"
 
 #define FAKE_UNUSED __attribute__((unused))
 #define FAKE_SUM                                                                    \
@@ -131,7 +132,7 @@ static FAKE_UNUSED struct at_store *fake_store_open(void)
 {
     struct at_store *store = AT_NEW(struct at_store);
 
-    snprintf(store->dir, sizeof(store->dir), "/tmp/atoll-test-XXXXXX");
+    (void)test_path(store->dir, sizeof(store->dir), "atoll-test");
     AT_ASSERT(mkdtemp(store->dir) != NULL);
     struct at_engine_options options = {
         .dir = store->dir,

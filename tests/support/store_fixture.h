@@ -15,6 +15,7 @@
 #include "cluster/tablet/store.h"
 #include "replication/peer/peering.h"
 #include "support/read_text.h"
+#include "support/test_path.h"
 
 #define FX_UNUSED __attribute__((unused))
 #define FX_NAME AT_LIT("projects/p/instances/i/tables/t")
@@ -110,7 +111,7 @@ static FX_UNUSED void fx_reopen(struct fx *f)
 static FX_UNUSED void fx_prepare(struct fx *f, uint32_t member, uint32_t member_count)
 {
     *f = (struct fx){0};
-    snprintf(f->dir, sizeof(f->dir), "/tmp/atoll-test-XXXXXX");
+    (void)test_path(f->dir, sizeof(f->dir), "atoll-test");
     AT_ASSERT(mkdtemp(f->dir) != NULL);
     f->config = (struct at_store_config){
         .block_cache_bytes = 8 * AT_MIB,

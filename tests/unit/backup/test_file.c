@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "support/test.h"
+#include "support/test_path.h"
 
 static char folder[64];
 static char path[128];
@@ -13,7 +14,7 @@ static char path[128];
 static int begin(void **state)
 {
     (void)state;
-    (void)snprintf(folder, sizeof(folder), "/tmp/atoll-test-XXXXXX");
+    (void)test_path(folder, sizeof(folder), "atoll-test");
     if (!mkdtemp(folder))
         return 1;
     (void)snprintf(path, sizeof(path), "%s/backups/b.1", folder);

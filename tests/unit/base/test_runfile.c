@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include "support/test.h"
+#include "support/test_path.h"
 
 static void says_pid_and_ports(void **state)
 {
     (void)state;
-    char path[] = "/tmp/atoll-test-XXXXXX";
+    char path[TEST_PATH_BYTES];
+    (void)test_path(path, sizeof(path), "atoll-test");
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     (void)close(fd);

@@ -11,6 +11,7 @@
 #include "cli/process.h"
 #include "configs/instance.h"
 #include "support/test.h"
+#include "support/test_path.h"
 #include "wire/grpc_server.h"
 #include "wire/proto_alloc.h"
 
@@ -104,7 +105,8 @@ static const struct at_grpc_method METHODS[] = {{"/atoll.v1.Cluster/Join", on_jo
 static int set_up(void **unused)
 {
     (void)unused;
-    char made[] = "/tmp/atoll-test-XXXXXX";
+    char made[TEST_PATH_BYTES];
+    (void)test_path(made, sizeof(made), "atoll-test");
     assert_non_null(mkdtemp(made));
     assert_non_null(realpath(made, dir));
     (void)snprintf(data, sizeof(data), "%s/data", dir);

@@ -14,6 +14,7 @@
 
 #include "base/runfile.h"
 #include "support/test.h"
+#include "support/test_path.h"
 
 extern char **environ;
 
@@ -51,7 +52,8 @@ static int serve(int argc, char **argv)
 static int set_up(void **unused)
 {
     (void)unused;
-    char made[] = "/tmp/atoll-test-XXXXXX", file[PATH_MAX + 16];
+    char made[TEST_PATH_BYTES], file[PATH_MAX + 16];
+    (void)test_path(made, sizeof(made), "atoll-test");
     assert_non_null(mkdtemp(made));
     assert_non_null(realpath(made, dir));
     (void)snprintf(file, sizeof(file), "%s/file.yaml", dir);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "support/test.h"
+#include "support/test_path.h"
 
 extern char **environ;
 
@@ -45,7 +46,8 @@ static void write_instance(const char *second, const char *ports)
 static int set_up(void **unused)
 {
     (void)unused;
-    char made[] = "/tmp/atoll-test-XXXXXX";
+    char made[TEST_PATH_BYTES];
+    (void)test_path(made, sizeof(made), "atoll-test");
     assert_non_null(mkdtemp(made));
     assert_non_null(realpath(made, dir));
     (void)snprintf(state, sizeof(state), "%s/state", dir);

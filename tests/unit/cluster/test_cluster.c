@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "support/nng_leaks.h"
 #include "support/test.h"
+#include "support/test_path.h"
 
 struct fixture {
     char dir[64];
@@ -22,7 +23,7 @@ struct fixture {
 static int set_up(void **state)
 {
     struct fixture *f = AT_NEW(struct fixture);
-    (void)snprintf(f->dir, sizeof(f->dir), "/tmp/atoll-cluster-XXXXXX");
+    (void)test_path(f->dir, sizeof(f->dir), "atoll-cluster");
     if (!mkdtemp(f->dir))
         return -1;
     (void)snprintf(f->data, sizeof(f->data), "%s/data", f->dir);

@@ -7,6 +7,7 @@
 
 #include "configs/instance.h"
 #include "support/test.h"
+#include "support/test_path.h"
 
 struct wrong_case {
     const char *name;
@@ -69,7 +70,8 @@ static const struct wrong_case CASES[] = {
 static void wrong_files_are_placed(void **state)
 {
     (void)state;
-    char path[] = "/tmp/atoll-test-XXXXXX";
+    char path[TEST_PATH_BYTES];
+    (void)test_path(path, sizeof(path), "atoll-test");
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "support/test.h"
+#include "support/test_path.h"
 
 struct fixture {
     char dir[64];
@@ -138,7 +139,7 @@ static void the_files_that_are_shipped_load(void **state)
 static int set_up(void **state)
 {
     static struct fixture f;
-    (void)snprintf(f.dir, sizeof(f.dir), "/tmp/atoll-test-XXXXXX");
+    (void)test_path(f.dir, sizeof(f.dir), "atoll-test");
     if (!mkdtemp(f.dir))
         return -1;
     (void)snprintf(f.path, sizeof(f.path), "%s/i.yaml", f.dir);

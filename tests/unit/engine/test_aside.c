@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "cluster/engine/engine.h"
 #include "support/test.h"
+#include "support/test_path.h"
 
 #include <ftw.h>
 #include <pthread.h>
@@ -69,7 +70,7 @@ static void open_it(struct fixture *f)
 static void prepare(struct fixture *f)
 {
     *f = (struct fixture){0};
-    snprintf(f->dir, sizeof(f->dir), "/tmp/atoll-aside-XXXXXX");
+    (void)test_path(f->dir, sizeof(f->dir), "atoll-aside");
     assert_non_null(mkdtemp(f->dir));
     snprintf(f->path, sizeof(f->path), "%s/data", f->dir);
     f->batch = at_batch_new();

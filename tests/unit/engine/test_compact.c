@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "cluster/engine/engine.h"
 #include "support/test.h"
+#include "support/test_path.h"
 
 #include <ftw.h>
 #include <stdatomic.h>
@@ -62,7 +63,7 @@ static int setup(void **state)
     struct fixture *f = AT_NEW(struct fixture);
 
     *state = f;
-    snprintf(f->dir, sizeof(f->dir), "/tmp/atoll-engine-XXXXXX");
+    (void)test_path(f->dir, sizeof(f->dir), "atoll-engine");
     assert_non_null(mkdtemp(f->dir));
     f->batch = at_batch_new();
     open_engine(f);

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "cluster/engine/engine.h"
 #include "support/test.h"
+#include "support/test_path.h"
 
 #include <ftw.h>
 #include <sched.h>
@@ -44,7 +45,7 @@ static int setup(void **state)
     struct fixture *f = AT_NEW(struct fixture);
 
     *state = f;
-    snprintf(f->dir, sizeof(f->dir), "/tmp/atoll-engine-XXXXXX");
+    (void)test_path(f->dir, sizeof(f->dir), "atoll-engine");
     if (mkdtemp(f->dir) == NULL)
         return -1;
     snprintf(f->path, sizeof(f->path), "%s/data", f->dir);

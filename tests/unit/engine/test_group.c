@@ -6,6 +6,7 @@
 #include "cluster/engine/engine.h"
 #include "cluster/model/key.h"
 #include "support/test.h"
+#include "support/test_path.h"
 
 #include <ftw.h>
 #include <stdio.h>
@@ -50,7 +51,7 @@ static int setup(void **state)
     struct fixture *f = AT_NEW(struct fixture);
 
     *state = f;
-    snprintf(f->dir, sizeof(f->dir), "/tmp/atoll-group-XXXXXX");
+    (void)test_path(f->dir, sizeof(f->dir), "atoll-group");
     at_prng_init(&f->prng, 11);
     f->batch = at_batch_new();
     return mkdtemp(f->dir) == NULL ? -1 : 0;

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "cluster/engine/engine.h"
 #include "support/test.h"
+#include "support/test_path.h"
 
 #include <ftw.h>
 #include <rocksdb/c.h>
@@ -97,10 +98,10 @@ static void run_case(void **state)
 {
     const struct keyspace_case *c = *state;
     struct at_engine *e = NULL;
-    char dir[64] = "/tmp/atoll-keyspace-XXXXXX";
+    char dir[TEST_PATH_BYTES];
     char path[80];
 
-    assert_non_null(mkdtemp(dir));
+    assert_non_null(mkdtemp(test_path(dir, sizeof(dir), "atoll-keyspace")));
     snprintf(path, sizeof(path), "%s/data", dir);
     make(c, path);
     for (int again = 0; again < 2; again++) {

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "cluster/engine/engine.h"
 #include "support/test.h"
+#include "support/test_path.h"
 
 #include <dirent.h>
 #include <ftw.h>
@@ -36,7 +37,7 @@ static void put(struct at_engine *engine, const char *key, bool sync)
 
 static int setup(void **state)
 {
-    char *dir = at_dup("/tmp/atoll-mark-XXXXXX", sizeof("/tmp/atoll-mark-XXXXXX"));
+    char *dir = test_path(at_alloc(TEST_PATH_BYTES), TEST_PATH_BYTES, "atoll-mark");
     struct at_engine *engine = NULL;
 
     *state = dir;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "support/test.h"
+#include "support/test_path.h"
 
 static char script[64];
 static struct at_launcher launcher;
@@ -20,7 +21,7 @@ static int got_number;
 static int set_up(void **state)
 {
     (void)state;
-    (void)snprintf(script, sizeof(script), "/tmp/atoll-test-XXXXXX");
+    (void)test_path(script, sizeof(script), "atoll-test");
     int fd = mkstemp(script);
     assert_true(fd >= 0);
     (void)close(fd);

@@ -7,6 +7,7 @@
 
 #include "http_get.h"
 #include "router_fixture.h"
+#include "support/test_path.h"
 
 struct runner {
     struct router_fixture r; /* clusters and the client */
@@ -14,8 +15,8 @@ struct runner {
     pthread_t thread;
     int exit_code;
     _Atomic bool ended;
-    char dir[32];
-    char run_file[64];
+    char dir[TEST_PATH_BYTES];
+    char run_file[TEST_PATH_BYTES + 16];
     uint16_t grpc;
     uint16_t http;
 };
@@ -37,7 +38,7 @@ static int set_up(void **state)
     (void)state;
     memset(&t, 0, sizeof(t));
     r_init_clusters(&t.r);
-    (void)snprintf(t.dir, sizeof(t.dir), "/tmp/atoll-test-XXXXXX");
+    (void)test_path(t.dir, sizeof(t.dir), "atoll-test");
     assert_non_null(mkdtemp(t.dir));
     (void)snprintf(t.run_file, sizeof(t.run_file), "%s/router.json", t.dir);
     t.config = (struct at_router_config){

@@ -1,4 +1,5 @@
 #include "support/test.h"
+#include "support/test_path.h"
 
 #include <ftw.h>
 #include <rocksdb/c.h>
@@ -57,7 +58,7 @@ static int setup(void **state)
 {
     struct world *w = at_alloc(sizeof(*w));
 
-    snprintf(w->dir, sizeof(w->dir), "/tmp/atoll-test-XXXXXX");
+    (void)test_path(w->dir, sizeof(w->dir), "atoll-test");
     AT_ASSERT(mkdtemp(w->dir) != NULL);
     struct at_engine_options options = {.dir = w->dir,
                                         .block_cache_bytes = AT_MIB,
