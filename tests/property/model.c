@@ -214,11 +214,17 @@ static void mutate(struct model *m, struct at_slice row, const struct at_mutatio
 
 static enum at_code mutate_row(struct model *m, const struct op_row *r)
 {
+    for (uint32_t i = 0; r->token != 0 && i < m->seen_count; i++)
+        if (m->seen[i].token == r->token && at_slice_eq(m->seen[i].row, r->row))
+            return AT_OK;
     enum at_code code = check_families(r);
-
-    for (uint32_t i = 0; code == AT_OK && i < r->count; i++)
+    if (code != AT_OK)
+        return code;
+    if (r->token != 0)
+        m->seen[m->seen_count++] = (struct model_token){r->row, r->token};
+    for (uint32_t i = 0; i < r->count; i++)
         mutate(m, r->row, &r->mutations[i]);
-    return code;
+    return AT_OK;
 }
 
 static void mutate_rows(struct model *m, const struct op *op, struct at_buf *out)

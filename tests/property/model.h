@@ -8,10 +8,16 @@
 #include "property/program.h"
 
 #define MODEL_CELLS_MAX 1024
+#define MODEL_TOKENS_MAX (PROGRAM_OPS_MAX * PROGRAM_ROWS_MAX)
 
 struct model_cell {
     struct at_slice row;
     struct at_cell cell;
+};
+
+struct model_token {
+    struct at_slice row;
+    uint64_t token;
 };
 
 /* Cells ascend by row, family and qualifier; the newest of a column is first. */
@@ -23,6 +29,8 @@ struct model {
      * not defined, so the answer is not, either. */
     bool ambiguous;
     const bool *matched; /* what a predicate of the next step is taken to be; NULL: find out */
+    uint32_t seen_count;
+    struct model_token seen[MODEL_TOKENS_MAX]; /* under which a row was written */
     uint32_t count;
     struct model_cell cells[MODEL_CELLS_MAX];
 };

@@ -12,6 +12,7 @@ struct gen {
     uint32_t focus;
     uint32_t focus_count;
     bool rules; /* families with rules are used */
+    uint64_t seed;
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -252,10 +253,20 @@ static struct at_mutation make_mutation(struct gen *g)
 
 static struct op_row make_mutations(struct gen *g, struct at_slice row, uint32_t count)
 {
-    struct op_row r = {row, AT_ARENA_ARRAY(g->arena, struct at_mutation, count), count};
+    struct op_row r = {row, AT_ARENA_ARRAY(g->arena, struct at_mutation, count), count, 0};
 
     for (uint32_t i = 0; i < count; i++)
         r.mutations[i] = make_mutation(g);
+    return r;
+}
+
+/* The same token comes again, for the same row and for others, with other mutations. */
+static struct op_row make_guarded(struct gen *g, struct at_slice row, uint32_t count)
+{
+    struct op_row r = make_mutations(g, row, count);
+
+    if (one_in(g, 5))
+        r.token = g->seed * 4 + 1 + below(g, 2);
     return r;
 }
 
@@ -332,12 +343,12 @@ static void make_op(struct gen *g, struct op *op, bool pair)
     if (roll < 28) {
         op->kind = OP_MUTATE_ROW;
         op->row_count = 1;
-        op->rows[0] = make_mutations(g, pick_row(g), mutation_count(g));
+        op->rows[0] = make_guarded(g, pick_row(g), mutation_count(g));
     } else if (roll < 38) {
         op->kind = OP_MUTATE_ROWS;
         op->row_count = 1 + below(g, PROGRAM_ROWS_MAX);
         for (uint32_t i = 0; i < op->row_count; i++)
-            op->rows[i] = make_mutations(g, pick_row(g), mutation_count(g));
+            op->rows[i] = make_guarded(g, pick_row(g), mutation_count(g));
     } else if (roll < 50) {
         op->kind = OP_CHECK;
         op->row_count = 2;
@@ -372,7 +383,7 @@ static void make_op(struct gen *g, struct op *op, bool pair)
 
 void program_make(struct program *p, uint64_t seed, struct at_arena *arena)
 {
-    struct gen g = {.arena = arena};
+    struct gen g = {.arena = arena, .seed = seed};
 
     at_prng_init(&g.prng, seed);
     g.focus = below(&g, 60);

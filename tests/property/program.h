@@ -40,6 +40,8 @@ struct op_row {
     struct at_slice row;
     struct at_mutation *mutations;
     uint32_t count;
+    uint64_t
+        token; /* of MUTATE_ROW and MUTATE_ROWS: idempotency, no two programs' the same; 0: none */
 };
 
 struct op_range {

@@ -156,6 +156,8 @@ void program_print_op(struct at_buf *out, const struct op *op)
         must(at_buf_printf(out, " "));
         quote(out, op->rows[i].row);
         put_row(out, op->kind == OP_KILL ? "being written" : "", &op->rows[i]);
+        if (op->rows[i].token != 0)
+            must(at_buf_printf(out, " token %" PRIu64, op->rows[i].token));
     }
     put_filter(out, op->filter);
 }

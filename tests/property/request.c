@@ -238,6 +238,19 @@ static void put_row_set(struct at_buf *b, const struct op *op)
     put_message(b, 2, &set);
 }
 
+static void put_token(struct at_buf *b, uint32_t field, uint64_t token)
+{
+    struct at_buf idempotency;
+    uint8_t bytes[8];
+
+    if (token == 0)
+        return;
+    start(&idempotency);
+    at_put_be64(bytes, token);
+    put_bytes(&idempotency, 1, at_slice_make(bytes, sizeof(bytes)));
+    put_message(b, field, &idempotency);
+}
+
 static const char *put_request(struct at_buf *b, const struct op *op)
 {
     switch (op->kind) {
@@ -245,6 +258,7 @@ static const char *put_request(struct at_buf *b, const struct op *op)
     case OP_KILL: /* what is under way */
         put_bytes(b, 2, op->rows[0].row);
         put_mutations(b, 3, &op->rows[0]);
+        put_token(b, 8, op->rows[0].token);
         return "MutateRow";
     case OP_MUTATE_ROWS:
         for (uint32_t i = 0; i < op->row_count; i++) {
@@ -252,6 +266,7 @@ static const char *put_request(struct at_buf *b, const struct op *op)
             start(&entry);
             put_bytes(&entry, 1, op->rows[i].row);
             put_mutations(&entry, 2, &op->rows[i]);
+            put_token(&entry, 3, op->rows[i].token);
             put_message(b, 2, &entry);
         }
         return "MutateRows";
