@@ -2,16 +2,14 @@
  * its flags and its ready line.
  *
  * Every instance name is served, as a namespace. Without -dir the store is a temporary folder that
- * goes when the process ends by a signal; a process that is killed leaves it behind. Nothing is
- * synced to disk. Requests come to the cluster itself, without a router: there is one cluster, and
- * its services check app profiles by themselves. */
+ * goes with the process (see temp_store.h). Nothing is synced to disk. Requests come to the cluster
+ * itself, without a router: there is one cluster, and its services check app profiles by
+ * themselves. */
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/limits.h"
@@ -19,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/emulator_address.h"
 #include "cli/go_flags.h"
+#include "cli/temp_store.h"
 #include "cluster/cluster.h"
 
 #define CLUSTER_ID "emulator-c1"
@@ -29,14 +28,14 @@
 #define LOG_CAP_MIB 1024
 #define GC_MAX_DELAY_S 60 /* tests of collection wait for it */
 #define HELP_BYTES_MAX ((size_t)4096)
-#define PATH_BYTES 512
 
 struct emulator {
     struct at_emulator_address address;
     struct at_cluster_config cluster;
     struct at_profile_config profile;
     struct at_instance_config instance;
-    char dir[PATH_BYTES];
+    const char *dir;
+    struct at_temp_store store;
     bool temporary;
 };
 
@@ -90,31 +89,13 @@ static enum at_code make_dir(struct emulator *e, const char *dir, struct at_erro
 
     e->temporary = !dir || dir[0] == '\0';
     if (e->temporary) {
-        (void)snprintf(e->dir, sizeof(e->dir), "%s/atoll-emulator-XXXXXX",
-                       parent && parent[0] != '\0' ? parent : "/tmp");
-        if (mkdtemp(e->dir))
-            return AT_OK;
-    } else {
-        (void)snprintf(e->dir, sizeof(e->dir), "%s", dir);
-        if (mkdir(e->dir, 0700) == 0 || errno == EEXIST)
-            return AT_OK;
+        e->dir = e->store.dir;
+        return at_temp_store_open(&e->store, parent && parent[0] != '\0' ? parent : "/tmp", reterr);
     }
-    e->temporary = false; /* there is nothing to remove */
-    return at_fail(reterr, AT_UNAVAILABLE, "%s: %s", e->dir, strerrordesc_np(errno));
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
-{
-    (void)st;
-    (void)type;
-    (void)walk;
-    return remove(path);
-}
-
-static void remove_dir(const struct emulator *e)
-{
-    if (e->temporary && nftw(e->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0)
-        (void)fprintf(stderr, "%s could not be removed: %s\n", e->dir, strerrordesc_np(errno));
+    e->dir = dir;
+    if (mkdir(dir, 0700) == 0 || errno == EEXIST)
+        return AT_OK;
+    return at_fail(reterr, AT_UNAVAILABLE, "%s: %s", dir, strerrordesc_np(errno));
 }
 
 static void on_serving(void *ctx, uint16_t port)
@@ -150,7 +131,8 @@ static int run(struct emulator *e, const struct at_go_flag *flags)
         .ctx = e,
     };
     int status = at_cluster_main(&options);
-    remove_dir(e);
+    if (e->temporary)
+        at_temp_store_remove(&e->store);
     return status;
 }
 
