@@ -166,8 +166,12 @@ static void fill_state(struct at_service *service,
     }
     switch (view->mode) {
     case AT_MODE_INIT:
-    case AT_MODE_COPYING:
         *ret_state = ATOLL__V1__CLUSTER_STATE__INITIALIZING;
+        return;
+    case AT_MODE_COPYING: /* one that was whole once still lacks what it lacked */
+        *ret_state = view->joined ? ATOLL__V1__CLUSTER_STATE__NEEDS_COPY
+                                  : ATOLL__V1__CLUSTER_STATE__INITIALIZING;
+        *ret_reason = "is being copied to";
         return;
     case AT_MODE_NEEDS_COPY:
         *ret_state = ATOLL__V1__CLUSTER_STATE__NEEDS_COPY;

@@ -48,12 +48,16 @@ async function begin(count, more = '') {
 }
 
 /** Writers through the given clients, `rate` rows a second in all. */
-function load(raws, rate, {ledger = new Ledger(), batch = 100, name = 'w', rows = Infinity} = {}) {
+function load(raws, rate, {ledger = new Ledger(), batch = 100, name = 'w', rows = Infinity, lanes = 1} = {}) {
   const writers = raws.map((raw, i) => new BulkWriter({raw, table: TABLE, name: `${name}${i}`, ledger, batch,
-    rows, rowsPerSecond: rate / raws.length, valueBytes: VALUE_BYTES}));
+    rows, lanes, rowsPerSecond: rate / raws.length, valueBytes: VALUE_BYTES}));
   const start = performance.now();
   return {
     ledger,
+    get offered() { // what waits for its time is not yet
+      return Math.min(writers.reduce((sum, writer) => sum + writer.offered, 0),
+        rate * (performance.now() - start) / 1000);
+    },
     get rate() {
       return ledger.writes / ((performance.now() - start) / 1000);
     },
@@ -138,15 +142,19 @@ async function soak() {
   const rate = Number(process.env.RATE ?? 20000);
   const instance = await begin(3);
   try {
-    const running = load(routed(instance, 8), rate, {rows: 50000});
-    const done = await harass(instance, new Dice(seed), performance.now() + seconds(120) * 1000);
+    // Enough under way that who waits for a dead or paused cluster does not lower what is offered.
+    const running = load(routed(instance, 8), rate, {rows: 6000, lanes: 8});
+    const begun = performance.now();
+    const done = await harass(instance, new Dice(seed), begun + seconds(120) * 1000);
+    const offered = running.offered / ((performance.now() - begun) / 1000);
     const reached = running.rate;
     await running.stop();
     const start = performance.now();
     await replicated(instance, 120000);
     const drainS = (performance.now() - start) / 1000;
     const verdict = (await instance.atoll('verify', TABLE)).trim().split('\n').at(-1);
-    console.log(`\nSEED=${seed}: ${fixed(reached, 0)} rows/s for ${seconds(120)} s, ${running.ledger.writes} acknowledged; ` +
+    console.log(`\nSEED=${seed}: ${fixed(offered, 0)} rows/s offered, ${fixed(reached, 0)} acknowledged, for ` +
+      `${seconds(120)} s, ${running.ledger.writes} in all; ` +
       `${done.killed} kills, ${done.paused} pauses, ${done.cut} cuts; client errors: ${running.ledger.errors.length}; ` +
       `all had everything ${fixed(drainS)} s after the end.\natoll verify: ${verdict}`);
     const {rows} = await (await instance.direct('lab-c2', {deadlineMs: 0})).read(TABLE,
@@ -217,7 +225,7 @@ async function appliedRows(instance, id) {
 async function gone() {
   const minutes = Number(process.env.MINUTES ?? 10);
   const rate = Number(process.env.RATE ?? 5000);
-  const capMiB = 64;
+  const capMiB = Math.round(Math.min(64, Math.max(16, 6.4 * minutes))); // reached within that time
   const instance = await begin(3, `storage:\n  log_cap_mib: ${capMiB}\n`);
   try {
     const raws = routed(instance, 4);
@@ -246,7 +254,7 @@ async function gone() {
     const start = performance.now();
     await eventually('it is READY again', async () => {
       const {state, lag: lags} = (await instance.status()).clusters.find(c => c.id === 'lab-c3');
-      states.add(state);
+      states.add(`${state} (${Object.values(lags).map(l => l.link).join(' ')})`);
       return state === 'READY' && Object.values(lags).every(l => l.entries !== null && l.entries < 1000);
     }, 600000);
     const tookS = (performance.now() - start) / 1000;
@@ -265,6 +273,7 @@ async function gone() {
     console.log(`| CheckConsistency afterwards | ${await admin.consistent(TABLE, token)} |`);
     console.log(`| atoll verify | ${verdict} |`);
     if (falseBefore) throw new Error('the token was true early');
+    if (!/a copy is complete/.test(await instance.log('lab-c3'))) throw new Error('it was not filled by a copy');
   } finally {
     await instance.end();
   }

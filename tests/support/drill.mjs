@@ -152,16 +152,17 @@ export class Writer {
 /**
  * A writer of batches of rows, one MutateRows at a time, at a steady rate as far as answers come in
  * time, until it is stopped. After `rows` of them it begins again and overwrites; a row in doubt is
- * not written again.
+ * not written again. With `lanes` of them under way at a time, each on keys of its own, an answer
+ * that is late does not keep the others back, and what was not sent in time is sent after it.
  */
 export class BulkWriter {
   #stopped = false;
 
-  constructor({raw, table, name, ledger, batch = 50, rowsPerSecond = 1000, valueBytes = 100, rows = Infinity}) {
+  constructor({raw, table, name, ledger, batch = 50, rowsPerSecond = 1000, valueBytes = 100, rows = Infinity, lanes = 1}) {
     Object.assign(this, {raw, table, name, ledger, batch, rowsPerSecond, rows});
     this.filler = 'x'.repeat(valueBytes);
-    this.count = 0;
-    this.running = this.#run();
+    this.offered = 0; // rows sent, by all lanes
+    this.running = this.#run(lanes);
   }
 
   async stop() {
@@ -169,20 +170,26 @@ export class BulkWriter {
     await this.running;
   }
 
-  async #run() {
+  async #run(lanes) {
     await this.raw.connected();
     const start = performance.now();
+    await Promise.all(Array.from({length: lanes}, (_, lane) =>
+      this.#runLane(start, {name: lanes === 1 ? this.name : `${this.name}.${lane}`, count: 0})));
+  }
+
+  async #runLane(start, lane) {
     while (!this.#stopped) {
-      await this.#step();
-      const due = start + (this.count / this.rowsPerSecond) * 1000;
+      const due = start + (this.offered / this.rowsPerSecond) * 1000;
+      this.offered += this.batch;
       await sleep(Math.max(0, due - performance.now()));
+      if (!this.#stopped) await this.#step(lane);
     }
   }
 
-  async #step() {
+  async #step(lane) {
     const rows = Array.from({length: this.batch}, () => {
-      const count = this.count++;
-      return [`${this.name}#${String(this.rows === Infinity ? count : count % this.rows).padStart(8, '0')}`, `${count}.${this.filler}`];
+      const count = lane.count++;
+      return [`${lane.name}#${String(this.rows === Infinity ? count : count % this.rows).padStart(8, '0')}`, `${count}.${this.filler}`];
     }).filter(([key]) => !this.ledger.doubtful.has(key));
     if (rows.length === 0) return;
     let codes = [];
