@@ -38,11 +38,44 @@ static const uint32_t TABLE[256] = {
 };
 /* clang-format on */
 
+static uint32_t by_table(uint32_t crc, struct at_slice s);
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, struct at_slice s)
+{
+    uint64_t wide = crc;
+    size_t at = 0;
+
+    for (; at + sizeof(wide) <= s.len; at += sizeof(wide)) {
+        uint64_t word = 0;
+        memcpy(&word, s.data + at, sizeof(word));
+        wide = __builtin_ia32_crc32di(wide, word);
+    }
+    crc = (uint32_t)wide;
+    for (; at < s.len; at++)
+        crc = __builtin_ia32_crc32qi(crc, s.data[at]);
+    return crc;
+}
+#endif
+
 uint32_t at_crc32c(struct at_slice s)
 {
-    uint32_t crc = UINT32_MAX;
+    return at_crc32c_extend(0, s);
+}
 
+uint32_t at_crc32c_extend(uint32_t crc, struct at_slice s)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("sse4.2"))
+        return ~by_instruction(~crc, s);
+#endif
+    return ~by_table(~crc, s);
+}
+
+/* Where the machine has no instruction for it. */
+static uint32_t by_table(uint32_t crc, struct at_slice s)
+{
     for (size_t i = 0; i < s.len; i++)
         crc = TABLE[(crc ^ s.data[i]) & 0xff] ^ (crc >> 8);
-    return ~crc;
+    return crc;
 }

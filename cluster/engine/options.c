@@ -1,5 +1,6 @@
 #include "cluster/engine/engine_internal.h"
 
+#include "base/crc32c.h"
 #include "base/limits.h"
 
 /* Why these settings:
@@ -15,7 +16,10 @@
  *   takes 10 bits a row.
  * - Index blocks count against the block cache (those of level 0 pinned in it), so that memory is
  *   bounded by what the caller configured and not by the amount of data.
- * - Upper levels are rewritten soon, so they are not compressed; what stays is, with LZ4. */
+ * - Upper levels are rewritten soon, so they are not compressed; what stays is, with LZ4.
+ * - Distributions build RocksDB for processors that have no instruction for a CRC, which then is a
+ *   tenth of a commit (its log's). Where RocksDB is part of the program the linker has it call
+ *   engine_crc_extend instead (CMakeLists.txt), which computes the same. */
 
 #define LOG_MEMTABLE_BYTES (16 * AT_MIB)
 #define META_MEMTABLE_BYTES (4 * AT_MIB)
@@ -28,6 +32,9 @@
 #define INFO_LOG_LEVEL_WARN 2
 #define RECOVERY_POINT_IN_TIME 2
 
+uint32_t engine_crc_extend(uint32_t crc,
+                           const char *data,
+                           size_t len) __asm__("__wrap__ZN7rocksdb6crc32c6ExtendEjPKcm");
 static rocksdb_options_t *family_options(size_t memtable_bytes, rocksdb_cache_t *cache);
 static void database_options(rocksdb_options_t *o, const struct at_engine_options *options);
 
@@ -43,6 +50,11 @@ void engine_options_make(struct at_engine *e, const struct at_engine_options *op
     if (options->group != NULL)
         engine_group_set(e->options[engine_family_id(AT_SPACE_CELLS)], options->group);
     database_options(e->options[FAMILY_DEFAULT], options);
+}
+
+uint32_t engine_crc_extend(uint32_t crc, const char *data, size_t len)
+{
+    return at_crc32c_extend(crc, at_slice_make(data, len));
 }
 
 /* Also something for a compaction's output; when that fails for want of space, nothing is lost. */

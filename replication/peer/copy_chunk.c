@@ -1,3 +1,4 @@
+#include "base/crc32c.h"
 #include "replication/peer/rooms.h"
 
 /* What is told of the size of a copy is an estimate of what it takes packed on a disk. */

@@ -1,4 +1,5 @@
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "replication/peer/rooms.h"
 

@@ -15,7 +15,4 @@ bool at_pack(struct at_slice raw, struct at_buf *out);
 AT_MUST_USE enum at_code
 at_unpack_into(struct at_slice packed, size_t raw_bytes, struct at_buf *out);
 
-/* at_crc32c of `bytes` (Castagnoli). */
-uint32_t at_crc32c(struct at_slice bytes);
-
 #endif
