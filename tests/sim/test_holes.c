@@ -408,6 +408,48 @@ static void H18_the_horizon_never_falls(void **state)
     end();
 }
 
+static void set_back(uint32_t node)
+{
+    sim_set_back(w, node);
+    assert_int_equal(w->nodes[node].state, SIM_DOWN);
+    w->now_ns += 1000 * SIM_MS; /* beyond all that it said */
+    sim_node_start(w, node, true);
+    assert_true(sim_up(w, node));
+    good();
+}
+
+static void H43_one_that_was_set_back_begins_no_epoch_twice(void **state)
+{
+    (void)state;
+    begin(3, ALL);
+    exchange(3);
+    sim_past_keep(w, A);
+    set(A, 0, 1);
+    exchange(3);
+    restart(A, true);
+    close_epochs(A);
+    set(A, 0, 2);
+    exchange(3);
+    for (uint32_t i = 0; i < 3; i++)
+        sim_trim(w, i);
+    exchange(3); /* the first epoch leaves the vectors */
+    const struct at_positions_facts *facts = &w->nodes[B].view.facts;
+    assert_int_equal(at_positions_facts_first_open(facts, sim_id(A)), 2);
+    set_back(A);
+    assert_int_equal(w->nodes[A].view.epoch, 2);
+    sim_ask_close(w, A);
+    sim_deliver_due(w);
+    assert_int_equal(w->nodes[A].view.epoch, 3);
+    close_epochs(A);
+    pull(A, B);
+    pull(A, C); /* nobody has its old entries in a log */
+    assert_int_equal(w->nodes[A].view.mode, AT_MODE_NEEDS_COPY);
+    copy(A);
+    assert_int_equal(has(A, A, 1), has(B, A, 1));
+    assert_int_equal(has(A, A, 2), 1);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,6 +472,7 @@ int main(void)
         cmocka_unit_test(H16_a_marker_goes_with_all_that_it_covers),
         cmocka_unit_test(H17_nothing_is_pulled_while_a_copy_runs),
         cmocka_unit_test(H18_the_horizon_never_falls),
+        cmocka_unit_test(H43_one_that_was_set_back_begins_no_epoch_twice),
     };
     /* To see that the steps get to where the hole was: ATOLL_MUTANT=<name>, in a build that has
      * deliberate bugs. */

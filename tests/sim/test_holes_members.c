@@ -358,6 +358,37 @@ static void H37_a_lost_tail_in_a_late_reply_does_not_make_a_token_true(void **st
     end();
 }
 
+static void H42_who_learns_by_a_copy_that_a_minority_went_on_goes_with_it(void **state)
+{
+    (void)state;
+    begin(4, ALL);
+    set(C, 0, 1);
+    pull(A, C);
+    pull(A, C);
+    cap(C, C, 1); /* A has it, D has not */
+    w->fork_side = 1u << C | 1u << D;
+    for (uint32_t i = 0; i < w->node_count; i++)
+        sim_fork_note(w, i);
+    sim_remove_surviving(w, C, 1u << A | 1u << B, true);
+    for (int i = 0; i < 4; i++) {
+        sim_member_step(w, C);
+        sim_deliver_due(w);
+    }
+    pull(D, C);
+    assert_int_equal(w->nodes[D].view.mode, AT_MODE_NEEDS_COPY);
+    copy(D);
+    for (int i = 0; i < 4; i++) {
+        pull(D, C);
+        pull(C, D);
+    }
+    assert_true(w->nodes[C].view.instance_id != SIM_INSTANCE);
+    assert_true(w->nodes[D].view.instance_id == w->nodes[C].view.instance_id);
+    set(C, 1, 2);
+    pull(D, C);
+    assert_int_equal(has(D, C, 1), w->nodes[C].view.seq);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +411,7 @@ int main(void)
         cmocka_unit_test(H34_a_deleted_row_hides_families_its_cluster_did_not_know),
         cmocka_unit_test(H35_existence_is_decided_by_counters),
         cmocka_unit_test(H36_a_late_write_does_not_show_in_a_table_made_anew),
+        cmocka_unit_test(H42_who_learns_by_a_copy_that_a_minority_went_on_goes_with_it),
         cmocka_unit_test(H37_a_lost_tail_in_a_late_reply_does_not_make_a_token_true),
     };
     /* To see that the steps get to where the hole was: ATOLL_MUTANT=<name>, in a build that has
