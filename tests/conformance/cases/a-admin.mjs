@@ -67,6 +67,19 @@ export default [
         clusters: {c1: {location: `${target.projectName}/locations/us-east1-b`, serve_nodes: 1}},
       })).fails('ALREADY_EXISTS', /already exists/),
       call('CreateTable', (target, table) => ({...clustersOf(target, table), table_id: 't', table: {}})).succeeds(),
+      call('GetInstance', newInstance).picking(({messages: [{create_time}]}) => Number(create_time.seconds) > 0)
+        .gives(true),
+      call('CreateInstance', (target, table) => ({
+        parent: target.projectName, instance_id: `${table}-b`, instance: {display_name: 'Scaled'}, clusters: {
+          c1: {location: `${target.projectName}/locations/us-east1-b`, cluster_config: {cluster_autoscaling_config: {
+            autoscaling_limits: {min_serve_nodes: 3, max_serve_nodes: 2},
+            autoscaling_targets: {cpu_utilization_percent: 50}}}},
+        },
+      })).fails('INVALID_ARGUMENT', /autoscaling_limits/),
+      call('CreateInstance', (target, table) => ({
+        parent: target.projectName, instance_id: `${table}-b`, instance: {display_name: 'L', labels: {'A b': 'c'}},
+        clusters: {c1: {location: `${target.projectName}/locations/us-east1-b`, serve_nodes: 1}},
+      })).fails('INVALID_ARGUMENT', /labels/),
       call('DeleteInstance', newInstance).succeeds(),
       call('GetInstance', newInstance).fails('NOT_FOUND'),
     ],
@@ -313,6 +326,7 @@ export default [
       otherTable('ok', {table: {column_families: {['y'.repeat(65)]: {}}}}).fails('INVALID_ARGUMENT'),
       otherTable('ok', {parent: 'projects/atoll/instances/nosuch'}).fails('NOT_FOUND', /nosuch/),
       modifyFamilies({id: 'bad name!', create: {}}).fails('INVALID_ARGUMENT', /Family name/),
+      call('ListTables', {page_token: 'garbage'}, 'parent').fails('INVALID_ARGUMENT', /page_token/),
       createTable({f: {}}).fails('ALREADY_EXISTS', /already exists/),
       getTable('FULL', t => Object.keys(t.column_families).sort()).gives(['f', 'g']),
     ],
