@@ -1,3 +1,4 @@
+#include "base/crc32c.h"
 #include "replication/peer/packing.h"
 #include "support/nng_leaks.h"
 #include "unit/replication_peer/raw_peer.h"
@@ -212,39 +213,57 @@ static bool liar_answers(struct raw_server *s, const struct at_message *m)
     return m->kind == AT_MESSAGE_JOIN && at_join_answer_encode(&answer, &s->out) == AT_OK;
 }
 
-/* Nothing of it stands: no position, no clock, no member; and the next one is tried. */
+struct lied_to {
+    struct trio *t;
+    struct liar *liar;
+};
+
+static struct lied_to lie_begins(enum lie lie)
+{
+    struct lied_to x = {trio_new(), AT_NEW(struct liar)};
+
+    x.liar->server.answer = liar_answers;
+    atomic_store(&x.liar->lie, lie);
+    raw_serve(&x.liar->server, x.t->ports[0]);
+    x.t->m[2].newcomer = true;
+    x.t->m[2].join_hlc = fake_wall_ns();
+    atomic_store(&x.t->m[2].takes_all, true);
+    fake_start(&x.t->m[2], x.t->ports, false, WAIT_MS);
+    return x;
+}
+
+static void lie_ends(struct lied_to *x, enum lie lie)
+{
+    print_message("[ LIE      ] %s\n", lies[lie]);
+    if (lie != LIE_FUTURE_PROMISE && lie != LIE_HUGE_POSITION && lie != LIE_FUTURE_RELEASE)
+        await_count(&x->liar->opens, 2); /* it gave the first one up */
+    struct at_replica_view view = view_of(&x->t->m[2]);
+    assert_true(view.hlc < fake_wall_ns() + 20 * AT_S_NS || lie == LIE_FUTURE_RELEASE);
+    assert_true(view.hlc < UINT64_MAX / 2 + 1);
+    assert_int_equal(view.member_count, 3);
+    if (lie < LIE_FUTURE_RELEASE) {
+        assert_int_equal(view.applied.count, 0);
+        assert_true(view.mode == AT_MODE_INIT || view.mode == AT_MODE_COPYING);
+    }
+    at_replica_view_deinit(&view);
+    fake_stop(&x->t->m[2]);
+    raw_end(&x->liar->server);
+    at_free(x->liar);
+    trio_free(x->t);
+}
+
+/* Nothing of it stands: no position, no clock, no member; and the next one is tried. All lies at
+ * once: what takes its time is waiting before it is tried again. */
 static void a_donor_that_lies_changes_nothing(void **state)
 {
     (void)state;
-    for (uint32_t lie = LIE_CHECKSUM; lie < LIE_COUNT; lie++) {
-        struct trio *t = trio_new();
-        struct liar *liar = AT_NEW(struct liar);
-        print_message("[ LIE      ] %s\n", lies[lie]);
-        liar->server.answer = liar_answers;
-        atomic_store(&liar->lie, lie);
-        raw_serve(&liar->server, t->ports[0]);
-        t->m[2].newcomer = true;
-        t->m[2].join_hlc = fake_wall_ns();
-        atomic_store(&t->m[2].takes_all, true);
-        fake_start(&t->m[2], t->ports, false, WAIT_MS);
-        if (lie == LIE_FUTURE_PROMISE || lie == LIE_HUGE_POSITION || lie == LIE_FUTURE_RELEASE)
-            pause_ms(400);
-        else
-            await_count(&liar->opens, 2); /* it gave the first one up */
-        struct at_replica_view view = view_of(&t->m[2]);
-        assert_true(view.hlc < fake_wall_ns() + 20 * AT_S_NS || lie == LIE_FUTURE_RELEASE);
-        assert_true(view.hlc < UINT64_MAX / 2 + 1);
-        assert_int_equal(view.member_count, 3);
-        if (lie < LIE_FUTURE_RELEASE) {
-            assert_int_equal(view.applied.count, 0);
-            assert_true(view.mode == AT_MODE_INIT || view.mode == AT_MODE_COPYING);
-        }
-        at_replica_view_deinit(&view);
-        fake_stop(&t->m[2]);
-        raw_end(&liar->server);
-        at_free(liar);
-        trio_free(t);
-    }
+    struct lied_to all[LIE_COUNT];
+
+    for (uint32_t lie = LIE_CHECKSUM; lie < LIE_COUNT; lie++)
+        all[lie] = lie_begins(lie);
+    pause_ms(400);
+    for (uint32_t lie = LIE_CHECKSUM; lie < LIE_COUNT; lie++)
+        lie_ends(&all[lie], lie);
 }
 
 static void a_donor_is_told_when_its_copy_is_given_up(void **state)
@@ -498,8 +517,8 @@ static void a_copy_is_dropped_before_a_close_or_a_fence_is_answered(void **state
         assert_int_equal(kind, fence ? AT_MESSAGE_FENCE_ANSWER : AT_MESSAGE_CLOSE_ANSWER);
         if (fence)
             assert_int_equal(m.u.fence_answer->applied.count, 0);
-        else
-            assert_int_equal(m.u.close_answer->position_count, 0);
+        for (uint32_t i = 0; !fence && i < m.u.close_answer->position_count; i++)
+            assert_int_equal(m.u.close_answer->positions[i].seq, 0);
         at_message_deinit(&m);
         atomic_store(&t->m[0].lie, FAKE_HONEST);
         raw_close(&a);
