@@ -26,6 +26,13 @@ struct remove_options {
 
 enum { OPT_STATE = 256, OPT_INSTANCE, OPT_MINORITY, OPT_FORCE, OPT_SPAN };
 
+static enum at_code release_at(struct at_state_dir *s,
+                               uint32_t cluster,
+                               uint64_t span_ms,
+                               uint64_t at_least_hlc,
+                               uint64_t *ret_hlc,
+                               struct at_error *reterr);
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct remove_options *o = state->input;
@@ -184,37 +191,82 @@ int at_command_remove(int argc, char **argv)
     return code == AT_OK ? 0 : 1;
 }
 
+/* Each cluster that runs writes a release of its own, all up to the furthest of what they have
+ * stamped: one that is written by a cluster whose clock is ahead would be parked where it is
+ * needed. */
+static enum at_code
+release_all(struct at_state_dir *s, uint64_t span_ms, uint64_t *ret_hlc, struct at_error *reterr)
+{
+    uint64_t released[AT_MEMBERS_MAX] = {0};
+    enum at_code outcome = AT_OK; /* one that fails does not keep the others */
+
+    *ret_hlc = 0;
+    for (uint32_t i = 0; i < s->instance.cluster_count; i++) {
+        enum at_code code = release_at(s, i, span_ms, 0, &released[i], reterr);
+        outcome = code != AT_OK ? code : outcome;
+        if (released[i] > *ret_hlc)
+            *ret_hlc = released[i];
+    }
+    for (uint32_t i = 0; i < s->instance.cluster_count; i++)
+        if (released[i] != 0 && released[i] < *ret_hlc)
+            AT_TRY(release_at(s, i, 0, *ret_hlc, &released[i], reterr));
+    if (outcome == AT_OK && *ret_hlc == 0)
+        return at_fail(reterr, AT_UNAVAILABLE, "no cluster is running");
+    return outcome;
+}
+
+/* OK with nothing released where it does not run. */
+static enum at_code release_at(struct at_state_dir *s,
+                               uint32_t cluster,
+                               uint64_t span_ms,
+                               uint64_t at_least_hlc,
+                               uint64_t *ret_hlc,
+                               struct at_error *reterr)
+{
+    const struct at_cluster_config *c = &s->instance.clusters[cluster];
+    struct at_ask ask = {c->host, c->grpc_port, "/atoll.v1.Cluster/Release", REMOVE_MS};
+    Atoll__V1__ReleaseRequest request = ATOLL__V1__RELEASE_REQUEST__INIT;
+    void *answer;
+
+    if (!at_state_dir_running(s, c->id).alive)
+        return AT_OK;
+    request.span_ms = span_ms;
+    request.at_least_hlc = at_least_hlc;
+    enum at_code code = at_ask_unary(&ask, &request.base, &atoll__v1__release_response__descriptor,
+                                     &s->arena, &answer, reterr);
+    if (code != AT_OK)
+        return at_wrap(reterr, code, "%s", c->id);
+    *ret_hlc = ((Atoll__V1__ReleaseResponse *)answer)->released_hlc;
+    return AT_OK;
+}
+
 int at_command_release(int argc, char **argv)
 {
     static const struct argp_option OPTIONS[] = {
         COMMON,
-        {"span", OPT_SPAN, "MS", 0, "how far ahead of now stamps are accepted (default 0)", 0},
+        {"span", OPT_SPAN, "MS", 0, "how far beyond it stamps are accepted (default 0)", 0},
         {0},
     };
     static const struct argp ARGP = {OPTIONS,
                                      parse,
                                      NULL,
-                                     "Accepts what was parked because a cluster's clock ran ahead, "
-                                     "up to now plus the span, on all clusters.",
+                                     "Accepts what was parked because a cluster's clock ran ahead: "
+                                     "all that was stamped so far, and the span beyond it, on all "
+                                     "clusters that run.",
                                      NULL,
                                      NULL,
                                      NULL};
     struct remove_options o = {.state_dir = AT_STATE_DIR_DEFAULT, .span_ms = SPAN_MS_DEFAULT};
     struct at_state_dir s = {.lock_fd = -1};
     struct at_error error;
-    struct at_ask ask = {.path = "/atoll.v1.Cluster/Release", .timeout_ms = REMOVE_MS};
-    Atoll__V1__ReleaseRequest request = ATOLL__V1__RELEASE_REQUEST__INIT;
-    void *answer;
+    uint64_t hlc = 0;
     if (argp_parse(&ARGP, argc, argv, 0, NULL, &o) != 0)
         return 2;
-    request.span_ms = o.span_ms;
     enum at_code code = open_folder(&o, &s, &error);
     if (code == AT_OK)
-        code = ask_any(&s, &o, ask, &request.base, &atoll__v1__release_response__descriptor,
-                       &answer, &error);
+        code = release_all(&s, o.span_ms, &hlc, &error);
     if (code == AT_OK)
-        (void)printf("released up to %" PRIu64 "\n",
-                     ((Atoll__V1__ReleaseResponse *)answer)->released_hlc);
+        (void)printf("released up to %" PRIu64 "\n", hlc);
     else
         (void)fprintf(stderr, "atoll release: %s\n", error.msg);
     at_state_dir_close(&s);

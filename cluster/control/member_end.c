@@ -524,6 +524,19 @@ static void on_released(struct at_change *change)
     at_service_reply(change->service, change->call, &out.base);
 }
 
+/* A clock that was set back does not take back what it stamped. */
+static uint64_t stamped_so_far(struct at_service *service)
+{
+    uint64_t wall_ns = at_clock_wall_ns(&service->clock);
+    struct at_replica_view view;
+
+    at_replica_view_init(&view);
+    at_store_view(service->store, &view);
+    uint64_t hlc = view.hlc;
+    at_replica_view_deinit(&view);
+    return hlc > wall_ns ? hlc : wall_ns;
+}
+
 void at_on_release(struct at_grpc_call *call, void *ctx)
 {
     struct at_service *service = ctx;
@@ -533,13 +546,18 @@ void at_on_release(struct at_grpc_call *call, void *ctx)
 
     if (!in)
         return;
-    if (in->span_ms > RELEASE_SPAN_MS_MAX) {
-        (void)at_fail(&error, AT_INVALID_ARGUMENT, "Error in field 'span_ms' : at most a year");
+    uint64_t now = stamped_so_far(service);
+    bool far = in->at_least_hlc > now && in->at_least_hlc - now > RELEASE_SPAN_MS_MAX * AT_MS_NS;
+    if (in->span_ms > RELEASE_SPAN_MS_MAX || far) {
+        (void)at_fail(&error, AT_INVALID_ARGUMENT, "Error in field '%s' : at most a year",
+                      far ? "at_least_hlc" : "span_ms");
         at_service_fail(service, call, &error);
         return;
     }
     struct release *r = AT_ARENA_NEW(at_grpc_call_arena(call), struct release);
-    r->hlc = at_clock_wall_ns(&service->clock) + in->span_ms * AT_MS_NS;
+    r->hlc = now + in->span_ms * AT_MS_NS;
+    if (r->hlc < in->at_least_hlc)
+        r->hlc = in->at_least_hlc;
     r->change = (struct at_change){
         .service = service, .call = call, .write.decide = decide_release, .reply = on_released};
     at_change_submit(&r->change);

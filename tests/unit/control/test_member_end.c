@@ -183,6 +183,23 @@ static void a_release_is_bounded(void **state)
     (void)state;
     run(s, "Release", "1=1000", AT_OK, NULL);
     run(s, "Release", "1=99999999999999", AT_INVALID_ARGUMENT, "span_ms");
+    run(s, "Release", "2=2999999999999999999", AT_INVALID_ARGUMENT, "at_least_hlc"); /* in 2065 */
+    closed(s);
+}
+
+/* Clusters whose clocks are right have to accept what one has stamped whose clock is not. */
+static void a_release_goes_as_far_as_it_is_asked_to(void **state)
+{
+    struct afx *s = opened(AT_OK);
+    struct at_clock clock = at_clock_system();
+    uint64_t later = at_clock_wall_ns(&clock) + 3600 * AT_S_NS;
+    char request[32];
+    char answer[64];
+
+    (void)state;
+    snprintf(request, sizeof(request), "2=%llu", (unsigned long long)later);
+    snprintf(answer, sizeof(answer), "released_hlc:%llu", (unsigned long long)later);
+    run(s, "Release", request, AT_OK, answer);
     closed(s);
 }
 
@@ -197,6 +214,7 @@ int main(void)
         cmocka_unit_test(one_that_is_being_created_is_removed_with_its_operation),
         cmocka_unit_test(without_membership_nothing_leaves),
         cmocka_unit_test(a_release_is_bounded),
+        cmocka_unit_test(a_release_goes_as_far_as_it_is_asked_to),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
