@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "cluster/model/hll.h"
 
 static void put(struct at_buf *out, const char *text)
 {
@@ -10,8 +11,8 @@ static void put(struct at_buf *out, const char *text)
 
 bool model_is_family(struct at_slice name, bool *ret_aggregate)
 {
-    static const char *const names[] = {"f",   "g",   "aged", "any", "both",
-                                        "two", "max", "min",  "sum", "top"};
+    static const char *const names[] = {"f",   "g",   "aged", "any", "both", "two",
+                                        "hll", "max", "min",  "sum", "top"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (at_slice_eq_cstr(name, names[i])) {
@@ -171,6 +172,8 @@ static enum at_code check_families(const struct op_row *r)
             return AT_NOT_FOUND;
         if (writes(u) && aggregate != (u->kind != AT_MUTATION_SET))
             return AT_INVALID_ARGUMENT;
+        if (u->kind == AT_MUTATION_MERGE && u->value.len > 0 && at_slice_eq_cstr(u->family, "hll"))
+            return AT_INVALID_ARGUMENT; /* no sketch */
     }
     return AT_OK;
 }
@@ -191,6 +194,21 @@ add(const struct model *m, struct at_slice family, struct at_slice old, struct a
     return at_slice_make(sum, 8);
 }
 
+/* The sketch of what was added: of the values themselves, in any order. */
+static struct at_slice
+counted(const struct model *m, const struct model_cell *old, struct at_slice v)
+{
+    struct at_hll hll = {0};
+    uint8_t *state = at_arena_alloc(m->arena, AT_HLL_STATE_BYTES_MAX);
+
+    if (old)
+        AT_ASSERT(at_hll_merge(&hll, old->cell.value) == AT_OK);
+    at_hll_add(&hll, v);
+    size_t len = at_hll_encode(&hll, state);
+    at_hll_deinit(&hll);
+    return at_slice_make(state, len);
+}
+
 static void mutate(struct model *m, struct at_slice row, const struct at_mutation *u)
 {
     struct at_cell cell = {.family = u->family,
@@ -207,7 +225,9 @@ static void mutate(struct model *m, struct at_slice row, const struct at_mutatio
     if (cell.timestamp_micros == AT_TIMESTAMP_SERVER)
         cell.timestamp_micros = m->now_micros - m->now_micros % 1000;
     const struct model_cell *old = find(m, row, &cell);
-    if (old && u->kind != AT_MUTATION_SET)
+    if (at_slice_eq_cstr(u->family, "hll"))
+        cell.value = counted(m, old, u->value);
+    else if (old && u->kind != AT_MUTATION_SET)
         cell.value = add(m, u->family, old->cell.value, u->value);
     set(m, row, cell);
 }

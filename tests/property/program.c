@@ -70,6 +70,8 @@ static struct at_slice pick_plain(struct gen *g)
 
 static struct at_slice pick_aggregate(struct gen *g)
 {
+    if (one_in(g, 6))
+        return AT_LIT("hll");
     return at_slice_cstr(g->rules && one_in(g, 4) ? "top" : PICK_NEAR(g, aggregates));
 }
 
@@ -231,6 +233,10 @@ static struct at_mutation make_mutation(struct gen *g)
         if (m.kind == AT_MUTATION_MERGE && one_in(g, 8))
             m.value = at_slice_make(NULL, 0); /* nothing */
         m.family = pick_aggregate(g);
+        if (at_slice_eq_cstr(m.family, "hll") && m.kind == AT_MUTATION_MERGE) {
+            m.kind = AT_MUTATION_ADD; /* the programs make no sketches */
+            m.value = number_value(g);
+        }
     } else if (roll < 28) {
         m.kind = AT_MUTATION_DELETE_COLUMN;
         m.family = pick_family(g);

@@ -74,8 +74,8 @@ struct program {
     uint32_t count;
 };
 
-/* The families of the table: f and g are plain; sum, max and min are aggregates. The others have
- * rules by which a collection removes cells: not in loose programs, as stores that collect by
+/* The families of the table: f and g are plain; sum, max, min and hll are aggregates. The others
+ * have rules by which a collection removes cells: not in loose programs, as stores that collect by
  * versions at different times may differ for ever. `top` is an aggregate, too. */
 #define PROGRAM_AGED_RULE "a2"
 #define PROGRAM_ANY_RULE "(v2|a3)"

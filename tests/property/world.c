@@ -41,6 +41,7 @@ static void make_table(struct fx *f)
     must(fx_change(f, "t", "sum", FX_FIELDS(FX_SUM), true));
     must(fx_change(f, "t", "max", FX_FIELDS(FX_MAX), true));
     must(fx_change(f, "t", "min", FX_FIELDS(FX_MIN), true));
+    must(fx_change(f, "t", "hll", FX_FIELDS(FX_HLL), true));
     gcx_family(f, "aged", PROGRAM_AGED_RULE, none);
     gcx_family(f, "any", PROGRAM_ANY_RULE, none);
     gcx_family(f, "both", PROGRAM_BOTH_RULE, none);
@@ -244,8 +245,9 @@ static void call(struct sfx_call *c, const struct op *op)
 
 static void kill_side(struct sfx *s, const struct op *op)
 {
-    char dir[] = "/tmp/atoll-test-XXXXXX";
-    struct copying copying = {.from = s->fx.dir, .to = mkdtemp(dir)};
+    char dir[TEST_PATH_BYTES];
+    struct copying copying = {.from = s->fx.dir,
+                              .to = mkdtemp(test_path(dir, sizeof(dir), "atoll-test"))};
     struct sfx_call c;
 
     _Static_assert(sizeof(dir) <= sizeof(s->fx.dir), "the folder's name must fit");
