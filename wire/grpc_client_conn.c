@@ -60,7 +60,8 @@ static bool start_session(struct at_grpc_client_conn *conn)
     };
     struct at_grpc_channel *channel = conn->channel;
     nghttp2_session *session;
-    if (nghttp2_session_client_new2(&session, channel->callbacks, conn, channel->option) != 0)
+    if (nghttp2_session_client_new3(&session, channel->callbacks, conn, channel->option,
+                                    &channel->scratch.memory.mem) != 0)
         return false;
     if (nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings,
                                 sizeof(settings) / sizeof(settings[0])) != 0 ||

@@ -42,7 +42,8 @@ bool at_grpc_conn_start(struct at_grpc_conn *conn)
         {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
     };
     nghttp2_session *session;
-    if (nghttp2_session_server_new2(&session, server->callbacks, conn, server->option) != 0)
+    if (nghttp2_session_server_new3(&session, server->callbacks, conn, server->option,
+                                    &conn->home->scratch.memory.mem) != 0)
         return false;
     if (nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings,
                                 sizeof(settings) / sizeof(settings[0])) != 0 ||

@@ -22,12 +22,14 @@ void at_h2_scratch_init(struct at_h2_scratch *s)
 {
     s->read = at_realloc(NULL, AT_H2_READ_BYTES);
     at_buf_init(&s->out, OUT_BYTES_MAX);
+    at_h2_memory_init(&s->memory);
 }
 
 void at_h2_scratch_deinit(struct at_h2_scratch *s)
 {
     at_free(AT_TAKE(s->read));
     at_buf_deinit(&s->out);
+    at_h2_memory_deinit(&s->memory);
 }
 
 static struct at_h2_conn *of_flush(struct at_deferred *deferred)

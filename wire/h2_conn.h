@@ -12,15 +12,17 @@
 #include <nghttp2/nghttp2.h>
 
 #include "base/buf.h"
+#include "wire/h2_memory.h"
 #include "wire/loop.h"
 
 #define AT_H2_READ_BYTES ((size_t)256 * 1024)
 #define AT_H2_GATHER_BYTES ((size_t)256 * 1024) /* a write is begun when so much is gathered */
 
-/* Memory that the connections of one loop share, each for the length of a callback. */
+/* Memory that the connections of one loop share: read and out each for the length of a callback. */
 struct at_h2_scratch {
     uint8_t *read;
     struct at_buf out;
+    struct at_h2_memory memory; /* of their sessions */
 };
 
 struct at_h2_conn;
