@@ -7,12 +7,18 @@ import {ATOLL} from './instance.mjs';
 
 const READY = /^Cloud Bigtable emulator running on (.*:(\d+))$/;
 
+/** Those that run; a test that fails may not come to end its own. */
+const alive = new Set();
+process.on('exit', () => alive.forEach(child => child.kill()));
+
 export class Emulator {
   /** `program` and the arguments before the flags: a link named cbtemulator has none. */
   static async start({program = ATOLL, command = ['emulator'], flags = ['-port', '0'], env = {}} = {}) {
     const emulator = new Emulator();
     emulator.child = spawn(program, [...command, ...flags],
       {stdio: ['ignore', 'pipe', 'pipe'], env: {...process.env, ...env}});
+    alive.add(emulator.child);
+    emulator.child.once('exit', () => alive.delete(emulator.child));
     emulator.stderr = '';
     emulator.child.stderr.on('data', text => (emulator.stderr += text));
     emulator.exited = once(emulator.child, 'exit');
@@ -25,6 +31,8 @@ export class Emulator {
     const [, address, port] = READY.exec(emulator.ready);
     emulator.address = address;
     emulator.port = Number(port);
+    // A test that fails is not to wait for it.
+    for (const one of [emulator.child, emulator.child.stdout, emulator.child.stderr]) one.unref();
     return emulator;
   }
 
@@ -42,6 +50,7 @@ export class Emulator {
 
   /** Ends it; resolves to the exit code. Throws what a sanitizer said. */
   async stop(signal = 'SIGTERM') {
+    this.child.ref();
     this.child.kill(signal);
     const [code] = await this.exited;
     if (/Sanitizer:|runtime error:/.test(this.stderr)) throw new Error(this.stderr);

@@ -7,7 +7,7 @@
 // ATOLL names the program (default build/release/atoll). Every process is stopped by its pid through
 // `atoll down`; the folder is removed unless a process reported a fault or ATOLL_KEEP is set.
 
-import {execFile} from 'node:child_process';
+import {execFile, execFileSync} from 'node:child_process';
 import {mkdtemp, readdir, readFile, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {dirname, join, resolve} from 'node:path';
@@ -19,6 +19,15 @@ const run = promisify(execFile);
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 export const ATOLL = resolve(ROOT, process.env.ATOLL ?? 'build/release/atoll');
 const FAULT = /level=fatal|Sanitizer:|runtime error:/;
+
+/** Folders whose processes run; a test that fails may not come to stop them. */
+const alive = new Set();
+process.on('exit', () => {
+  for (const dir of alive)
+    try {
+      execFileSync(ATOLL, ['down', '--state-dir', dir], {stdio: 'ignore'});
+    } catch {} // the failure that brought it here has been told
+});
 
 export class Instance {
   /** `config` is a path in the repository; the state directory is made in `under`. */
@@ -41,6 +50,7 @@ export class Instance {
 
   /** Starts all processes; again after `down` without further arguments. */
   async up(...args) {
+    alive.add(this.dir);
     await this.atoll('up', ...args, '--detach');
     const status = await this.status();
     this.port = status.router.grpc;
@@ -49,6 +59,7 @@ export class Instance {
 
   async down() {
     await this.atoll('down');
+    alive.delete(this.dir);
   }
 
   /** A raw client of the router, through an app profile; closed by `stop`. */
