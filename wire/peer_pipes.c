@@ -14,8 +14,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A descriptor may be closed and its number be another's between two calls, so a duplicate is what
+/* Only the way out is shut at first: the other side sees the end of its stream and closes, and ours
+ * ends in turn. Were it shut for both ways, what the other side sends now would be refused, and a
+ * refused send makes its nng close with a read going on, which may be lost as well.
+ *
+ * A descriptor may be closed and its number be another's between two calls, so a duplicate is what
  * is looked at and shut down. */
+
+#define POLITELY_MS 100
 
 struct ends {
     nng_sockaddr local;
@@ -26,8 +32,10 @@ static void on_pipe(nng_pipe pipe, nng_pipe_ev event, void *arg);
 static bool add(struct at_peer_pipes *p, nng_pipe pipe);
 static void take_away(struct at_peer_pipes *p, nng_pipe pipe);
 static uint32_t list_ends(const nng_pipe *pipes, uint32_t count, struct ends *ret_ends);
-static void shut_all(const struct ends *ends, uint32_t count);
-static void shut_one(int fd, const struct ends *ends, uint32_t count);
+static void shut_all(struct at_peer_pipes *p, int how);
+static void shut_listed(const struct ends *ends, uint32_t count, int how);
+static void shut_one(int fd, const struct ends *ends, uint32_t count, int how);
+static bool wait_gone(struct at_peer_pipes *p, uint32_t wait_ms);
 static bool is_one_of(int fd, const struct ends *ends, uint32_t count);
 static bool same_address(const nng_sockaddr *a, const struct sockaddr_storage *b);
 
@@ -65,30 +73,16 @@ void at_peer_pipes_forget(nng_socket socket)
 
 bool at_peer_pipes_hang_up(struct at_peer_pipes *p, uint32_t wait_ms)
 {
-    nng_pipe pipes[AT_PEER_CONNECTIONS_MAX];
-    struct timespec until;
+    uint32_t politely_ms = wait_ms < POLITELY_MS ? wait_ms : POLITELY_MS;
 
     pthread_mutex_lock(&p->lock);
     p->closing = true;
-    uint32_t count = p->count;
-    memcpy(pipes, p->pipes, count * sizeof(pipes[0]));
     pthread_mutex_unlock(&p->lock);
-    if (count > 0) {
-        struct ends *ends = at_alloc(count * sizeof(*ends));
-        shut_all(ends, list_ends(pipes, count, ends));
-        at_free(ends);
-    }
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t until_ns = (uint64_t)until.tv_nsec + wait_ms * AT_MS_NS;
-    until.tv_sec += (time_t)(until_ns / AT_S_NS);
-    until.tv_nsec = (long)(until_ns % AT_S_NS);
-    pthread_mutex_lock(&p->lock);
-    while (p->count > 0)
-        if (pthread_cond_timedwait(&p->gone, &p->lock, &until) != 0)
-            break;
-    bool all = p->count == 0;
-    pthread_mutex_unlock(&p->lock);
-    return all;
+    shut_all(p, SHUT_WR);
+    if (wait_gone(p, politely_ms))
+        return true;
+    shut_all(p, SHUT_RDWR);
+    return wait_gone(p, wait_ms - politely_ms);
 }
 
 /* nng thread. A connection's negotiation is over, or it has ended. */
@@ -141,7 +135,22 @@ static uint32_t list_ends(const nng_pipe *pipes, uint32_t count, struct ends *re
     return known;
 }
 
-static void shut_all(const struct ends *ends, uint32_t count)
+static void shut_all(struct at_peer_pipes *p, int how)
+{
+    nng_pipe pipes[AT_PEER_CONNECTIONS_MAX];
+
+    pthread_mutex_lock(&p->lock);
+    uint32_t count = p->count;
+    memcpy(pipes, p->pipes, count * sizeof(pipes[0]));
+    pthread_mutex_unlock(&p->lock);
+    if (count == 0)
+        return;
+    struct ends *ends = at_alloc(count * sizeof(*ends));
+    shut_listed(ends, list_ends(pipes, count, ends), how);
+    at_free(ends);
+}
+
+static void shut_listed(const struct ends *ends, uint32_t count, int how)
 {
     DIR *dir = opendir("/proc/self/fd");
     struct dirent *entry;
@@ -157,20 +166,37 @@ static void shut_all(const struct ends *ends, uint32_t count)
         char *end = NULL;
         long fd = strtol(entry->d_name, &end, 10);
         if (end != entry->d_name && *end == '\0' && is_one_of((int)fd, ends, count))
-            shut_one((int)fd, ends, count);
+            shut_one((int)fd, ends, count, how);
     }
     closedir(dir);
 }
 
-static void shut_one(int fd, const struct ends *ends, uint32_t count)
+static void shut_one(int fd, const struct ends *ends, uint32_t count, int how)
 {
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
     if (copy < 0)
         return;
     if (is_one_of(copy, ends, count))
-        (void)shutdown(copy, SHUT_RDWR);
+        (void)shutdown(copy, how);
     close(copy);
+}
+
+static bool wait_gone(struct at_peer_pipes *p, uint32_t wait_ms)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t until_ns = (uint64_t)until.tv_nsec + wait_ms * AT_MS_NS;
+    until.tv_sec += (time_t)(until_ns / AT_S_NS);
+    until.tv_nsec = (long)(until_ns % AT_S_NS);
+    pthread_mutex_lock(&p->lock);
+    while (p->count > 0)
+        if (pthread_cond_timedwait(&p->gone, &p->lock, &until) != 0)
+            break;
+    bool all = p->count == 0;
+    pthread_mutex_unlock(&p->lock);
+    return all;
 }
 
 static bool is_one_of(int fd, const struct ends *ends, uint32_t count)

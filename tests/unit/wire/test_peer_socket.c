@@ -504,7 +504,7 @@ static void a_server_that_is_asked_without_pause_closes(void **state)
     struct ends e = {0};
 
     (void)state;
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 20; round++) {
         at_mailbox_init(&e.requests, 100);
         open_server(&e, e.port, 4);
         for (int i = 0; i < 6; i++) {
