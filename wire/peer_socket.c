@@ -29,8 +29,7 @@
  * whoever asked decides what to do.
  *
  * Closing: connections are hung up first (peer_pipes.h); what is asked meanwhile is not answered.
- * Should nng's close hang nevertheless: all of ours is stopped and freed by then, and the close,
- * which only needs the socket's number, is left behind.
+ * All of ours is stopped and freed by then; the close itself is left behind when it takes too long.
  *
  * Messages are not copied on their way in: a body is lent out as it lies in the nng message, which
  * is freed when the request or question is given back. */
