@@ -142,7 +142,7 @@ at_table_serves(const struct at_table *t, struct at_slice full_name, struct at_e
         return at_fail(reterr, AT_NOT_FOUND, "Table not found: %.*s", AT_SLICE_ARG(full_name));
     if (!t->fields.restoring)
         return AT_OK;
-    return at_fail(reterr, AT_UNAVAILABLE,
+    return at_fail(reterr, AT_FAILED_PRECONDITION,
                    "Table %.*s is being restored from a backup: it can be used when that is done",
                    AT_SLICE_ARG(full_name));
 }

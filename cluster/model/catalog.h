@@ -156,9 +156,9 @@ AT_MUST_USE enum at_code at_catalog_apply(const struct at_catalog *catalog,
 /* Look-ups return present ones only, NULL when absent; they live as long as the catalog. */
 const struct at_table *at_catalog_table(const struct at_catalog *c, struct at_slice table);
 const struct at_family *at_table_family(const struct at_table *t, struct at_slice family);
-/* at_table_serves: may clients read and write it? NOT_FOUND when it is NULL; UNAVAILABLE while it
- * is being restored: what is in it is not the whole, and what they wrote would be lost if that had
- * to begin anew. */
+/* at_table_serves: may clients read and write it? NOT_FOUND when it is NULL; FAILED_PRECONDITION
+ * while it is being restored: what is in it is not the whole, and what they wrote would be lost if
+ * that had to begin anew. (Routers take UNAVAILABLE for the state of the whole cluster.) */
 AT_MUST_USE enum at_code
 at_table_serves(const struct at_table *t, struct at_slice full_name, struct at_error *reterr);
 const struct at_named_record *
