@@ -18,18 +18,24 @@ struct trio {
     uint16_t ports[FAKE_MEMBERS];
 };
 
-/* Ports that nobody listens on now. */
+/* Ports that nobody listens on now; below those that the kernel gives to connections of others
+ * before they are listened on. */
 static void free_ports(uint16_t *ports, uint32_t count)
 {
+    static uint32_t next;
     int fds[8];
 
-    for (uint32_t i = 0; i < count; i++) {
+    if (next == 0)
+        next = (uint32_t)getpid() * 97;
+    for (uint32_t i = 0; i < count;) {
         struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-        socklen_t len = sizeof(a);
+        ports[i] = (uint16_t)(12000 + next++ % 20000);
+        a.sin_port = htons(ports[i]);
         fds[i] = socket(AF_INET, SOCK_STREAM, 0);
-        assert_int_equal(bind(fds[i], (struct sockaddr *)&a, len), 0);
-        assert_int_equal(getsockname(fds[i], (struct sockaddr *)&a, &len), 0);
-        ports[i] = ntohs(a.sin_port);
+        if (bind(fds[i], (struct sockaddr *)&a, sizeof(a)) == 0)
+            i++;
+        else
+            close(fds[i]);
     }
     for (uint32_t i = 0; i < count; i++)
         close(fds[i]);

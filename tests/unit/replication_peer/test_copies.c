@@ -614,13 +614,22 @@ static void a_receiver_that_is_started_again_begins_anew(void **state)
     fake_start(&t->m[1], t->ports, false, WAIT_MS);
     fake_write_entries(&t->m[0], 5, 10, 100);
     t->m[2].newcomer = true;
-    for (int i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 3; i++) {
+        atomic_store(&t->m[0].lie, FAKE_STALL);
+        atomic_store(&t->m[1].lie, FAKE_STALL);
+        uint64_t end_ms = now_ms() + PATIENCE_MS;
+        uint32_t before = atomic_load(&t->m[0].chunks_read) + atomic_load(&t->m[1].chunks_read);
+        uint32_t read = before;
         fake_start(&t->m[2], t->ports, false, WAIT_MS);
-        pause_ms(30 * (uint32_t)i);
+        for (; read <= before + (i == 0 ? 6 : 0) && now_ms() < end_ms; pause_ms(2))
+            read = atomic_load(&t->m[0].chunks_read) + atomic_load(&t->m[1].chunks_read);
+        assert_true(read > before);
         fake_stop(&t->m[2]);
+        atomic_store(&t->m[0].lie, FAKE_HONEST);
+        atomic_store(&t->m[1].lie, FAKE_HONEST);
+        await_sources(&t->m[0], 0); /* none is left for its 30 s */
+        await_sources(&t->m[1], 0);
     }
-    await_sources(&t->m[0], 0); /* none is left for its 30 s */
-    await_sources(&t->m[1], 0);
     fake_start(&t->m[2], t->ports, false, WAIT_MS);
     await_filled(&t->m[2]);
     await_convergence(t, 50);
