@@ -31,8 +31,7 @@
  * Closing: connections are hung up first (peer_pipes.h); what is asked meanwhile is not answered.
  * All of ours is stopped and freed by then; the close itself is left behind when it takes too long.
  *
- * Messages are not copied on their way in: a body is lent out as it lies in the nng message, which
- * is freed when the request or question is given back. */
+ * Messages are not copied: a body is lent out as it lies in that of nng until it is given back. */
 
 enum { SEND_MS_MAX = 5000 };       /* an answer that waits longer for its connection is given up */
 enum { HEADER_BYTES_MAX = 64 };    /* nng's own, of a question */
