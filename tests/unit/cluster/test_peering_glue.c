@@ -4,7 +4,9 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
+#include "support/nng_leaks.h"
 #include "support/test.h"
+#include "wire/peer_socket.h"
 
 #include "support/store_fixture.h"
 
@@ -242,5 +244,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_port_that_is_taken_is_told, setup, teardown),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    if (failed == 0) /* a test that failed has left its threads running */
+        at_peer_sockets_end();
+    return failed;
 }
