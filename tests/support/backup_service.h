@@ -118,6 +118,30 @@ static BS_UNUSED void bs_table(struct bs *b)
 
 #define BS_CREATE(parent, id) "1:" parent " 2:" id " 3{2:$t 3{1=@86400}}"
 
+/* Writes row r as who restores the table does, which takes no requests meanwhile. */
+static BS_UNUSED void bs_restore_row(struct bs *b, const char *table, const char *family)
+{
+    struct at_schema *schema = at_store_schema(b->s.fx.store);
+    const struct at_table *t = at_catalog_table(schema->catalog, at_slice_cstr(table));
+    struct at_mutation m = {.kind = AT_MUTATION_SET,
+                            .family = at_slice_cstr(family),
+                            .qualifier = AT_LIT("q"),
+                            .timestamp_micros = 1001,
+                            .value = AT_LIT("v")};
+    struct at_row_mutations row = {.row = AT_LIT("r"), .mutations = &m, .mutation_count = 1};
+    struct at_write_rows write = {.base = {.kind = AT_WRITE_ROWS},
+                                  .table = at_slice_cstr(table),
+                                  .full_name = at_slice_cstr(table),
+                                  .rows = &row,
+                                  .row_count = 1};
+
+    assert_non_null(t);
+    write.table_generation = t->generation;
+    at_schema_unref(&schema);
+    assert_int_equal(fx_run(&b->s.fx, &write.base), AT_OK);
+    assert_int_equal(row.code, AT_OK);
+}
+
 /* The next job there is to do; name "" when there is none. In the fixture's arena. */
 static BS_UNUSED struct at_backup_job bs_job(struct bs *b)
 {

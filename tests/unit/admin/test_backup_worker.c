@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "cluster/admin/backup_end.h"
 #include "support/backup_service.h"
 
 #define B1 BS_C1 "/backups/b1"
@@ -47,8 +48,13 @@ static void begins_anew(void **state)
     at_backup_worker_stop(&b->worker);
     bs_expect(b, "RestoreTable", "1:" AFX_INSTANCE " 2:u 3:" B1, AT_OK, NULL);
     bs_expect(b, "GetTable", "1:$u 2=3", AT_OK, "INITIALIZING");
-    bs_expect(b, "ModifyColumnFamilies", "1:$u 2{1:s 2{3{6{4{}}}}}", AT_OK, NULL);
-    bs_expect(b, "MutateRow", "1:$u 2:r2 3{5{1:s 2{8:q} 3{9=1000} 4{6=5}}}", AT_OK, NULL);
+    struct at_backup_job job = bs_job(b);
+    struct at_backup_family family = {AT_LIT("f"), AT_LIT("")};
+    struct at_backup_head head = {AT_LIT("t"), 1000, &family, 1};
+    const _Atomic bool stop = false;
+    const struct at_backup_end_of end = {.service = &b->s.service, .stop = &stop, .job = &job};
+    assert_int_equal(at_backup_end_begin_table(&end, &head, NULL), AT_OK);
+    bs_restore_row(b, "u", "f");
     bs_start(b);
     bs_await(b, "GetTable", "1:$u 2=3", AT_OK, "READY");
     bs_await(b, "ListOperations", "4:operations/" AFX_INSTANCE "/tables/u", AT_OK, "response");

@@ -26,7 +26,7 @@ static struct afx_case cases[] = {
      {{"CreateAppProfile", P "2:a 3{5{}}", AT_OK, NULL},
       {"ListAppProfiles", P "3=-1", AT_INVALID_ARGUMENT, "page_size"},
       {"ListAppProfiles", "1:projects/p/instances/- 3=1", AT_OK, NULL},
-      {"ListAppProfiles", P "2:ZGVmYXVsdA", AT_OK, ""},
+      {"ListAppProfiles", P "2:GkMR5WRlZmF1bHQ", AT_OK, ""},
       {"ListAppProfiles", P "2:!", AT_INVALID_ARGUMENT, "page_token"}}},
     {"deleting warns, and is done when the warning is ignored",
      {{"DeleteAppProfile", "1:" NAME("default"), AT_FAILED_PRECONDITION,
