@@ -129,7 +129,11 @@ at_process_spawn(struct at_state_dir *s, const char *name, pid_t *ret_pid, struc
     (void)posix_spawn_file_actions_addopen(&files, 2, at_state_dir_path(s, "logs", name, ".log"),
                                            O_WRONLY | O_CREAT | O_APPEND, 0666);
     (void)posix_spawnattr_setsigmask(&attributes, &none);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+    /* A group of its own, so that the terminal's signals pass it by, but no session of its own: the
+     * kernel shares processors out among sessions first, and the compactions of one cluster then
+     * go before the writes of another, whatever their priorities (sched_autogroup). */
+    (void)posix_spawnattr_setpgroup(&attributes, 0);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     int err = posix_spawn(ret_pid, program, &files, &attributes,
                           (char *const *)(uintptr_t)arguments, environ);
     (void)posix_spawn_file_actions_destroy(&files);

@@ -4,8 +4,8 @@
 
 #include "cli/state_dir.h"
 
-/* at_process_spawn starts the process NAME in a session of its own, with its log as stderr, and
- * removes its old run file first. Does not wait. FAILED_PRECONDITION when a cluster that served
+/* at_process_spawn starts the process NAME in a process group of its own, with its log as stderr,
+ * and removes its old run file first. Does not wait. FAILED_PRECONDITION when a cluster that served
  * before has no data any more. */
 AT_MUST_USE enum at_code
 at_process_spawn(struct at_state_dir *s, const char *name, pid_t *ret_pid, struct at_error *reterr);
