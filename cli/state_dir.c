@@ -2,8 +2,9 @@
  *
  * Ports are chosen once and kept, so that a cluster which is killed and started again is found
  * where it was; only when somebody else has taken one since, another is chosen. A free port is
- * found by binding to 0 and letting go; all are held until the last was found, so that no two are
- * the same.
+ * found by binding to it and letting go; all are held until the last was found, so that no two are
+ * the same. It is none of those that the kernel gives to outgoing connections: one of them could
+ * have the port of a cluster that is down for a moment, which then cannot start.
  *
  * A process is told from others by the path of its run file on its command line: pids are given
  * again, and other instances run the same program. */
@@ -29,6 +30,10 @@
 
 #define PORTS_MAX (2 * AT_MEMBERS_MAX + 2)
 #define COMMAND_LINE_BYTES_MAX 8192
+#define PORT_FREE_MIN 16384 /* the kernel's own begin at 32768 (ip_local_port_range) */
+#define PORT_FREE_COUNT 16384
+
+enum { EXIT_TRIES = 1000, EXIT_PAUSE_US = 5000 };
 
 /* One port that a process will listen on. */
 struct slot {
@@ -301,14 +306,13 @@ static void list_slots(struct at_instance_config *instance, bool own_file, struc
     slots->items[slots->count++] = (struct slot){&instance->http_port, instance->http_port != 0};
 }
 
-/* Returns a socket that holds *port (0: chooses one), or -1 when it is in use. A port that was used
- * a moment ago is not in use, though its old connections linger: SO_REUSEADDR. */
-static int hold(uint16_t *port)
+/* Returns a socket that holds *port (0: chooses one), or -1 when it is in use. With `reuse` a port
+ * that was used a moment ago is not in use, though its old connections linger: SO_REUSEADDR. */
+static int hold(uint16_t *port, int reuse)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(*port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof(address);
-    int reuse = *port != 0;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
@@ -320,6 +324,21 @@ static int hold(uint16_t *port)
     }
     *port = ntohs(address.sin_port);
     return fd;
+}
+
+static int hold_any(uint16_t *ret_port)
+{
+    enum { TRIES = 64 };
+    for (uint32_t i = 0; i < TRIES; i++) {
+        uint16_t dice;
+        at_random_bytes(&dice, sizeof(dice));
+        *ret_port = (uint16_t)(PORT_FREE_MIN + dice % PORT_FREE_COUNT);
+        int fd = hold(ret_port, 0);
+        if (fd >= 0)
+            return fd;
+    }
+    *ret_port = 0;
+    return hold(ret_port, 0);
 }
 
 /* A kept port gives way to one that was asked for. */
@@ -348,7 +367,7 @@ static enum at_code fill_slots(const struct slots *slots, struct at_error *reter
             const struct slot *slot = &slots->items[i];
             if (want_free != (*slot->port == 0))
                 continue;
-            int fd = hold(slot->port);
+            int fd = want_free ? hold_any(slot->port) : hold(slot->port, 1);
             if (fd >= 0)
                 held[held_count++] = fd;
             else if (want_free)
@@ -386,7 +405,36 @@ enum at_code at_state_dir_lock(struct at_state_dir *s, struct at_error *reterr)
     return at_fail(reterr, AT_UNAVAILABLE, "another atoll command is at work in %s", s->path);
 }
 
-/* A dead process that nobody waited for has a pid still, but no command line. */
+/* A process that was killed has no command line any more, but its ports and locks until its last
+ * thread is through its exit. One that nobody waited for is a zombie afterwards, which has nothing.
+ */
+static bool is_exiting(pid_t pid)
+{
+    enum { FLAGS = 6, THREADS = 17, EXITING = 4 }; /* fields after the state: proc(5); PF_EXITING */
+    char path[64], line[1024];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    size_t len = fread(line, 1, sizeof(line) - 1, file);
+    (void)fclose(file);
+    line[len] = '\0';
+    char *at = strrchr(line, ')');
+    if (!at || at[1] != ' ' || at[2] == '\0')
+        return false;
+    char state = at[2];
+    unsigned long flags = 0, threads = 0;
+    at += 3;
+    for (uint32_t field = 1; field <= THREADS; field++) {
+        unsigned long value = strtoul(at, &at, 10);
+        if (field == FLAGS)
+            flags = value;
+        else if (field == THREADS)
+            threads = value;
+    }
+    return (flags & EXITING) != 0 && (state != 'Z' || threads > 1);
+}
+
 bool at_state_dir_is_process(pid_t pid, const char *run_file)
 {
     char path[64], line[COMMAND_LINE_BYTES_MAX];
@@ -396,6 +444,8 @@ bool at_state_dir_is_process(pid_t pid, const char *run_file)
         return false;
     size_t len = fread(line, 1, sizeof(line) - 1, file);
     (void)fclose(file);
+    for (uint32_t i = 0; len == 0 && i < EXIT_TRIES && is_exiting(pid); i++)
+        (void)usleep(EXIT_PAUSE_US);
     line[len] = '\0';
     for (size_t at = 0; at < len; at += strlen(line + at) + 1)
         if (strcmp(line + at, run_file) == 0)

@@ -88,7 +88,8 @@ struct at_running {
 };
 struct at_running at_state_dir_running(struct at_state_dir *s, const char *name);
 
-/* at_state_dir_is_process: that pid exists and is the process of this run file. */
+/* at_state_dir_is_process: that pid exists and is the process of this run file. One that is on its
+ * way out is waited for (5 s at most): no port and no lock of it is left once this is false. */
 bool at_state_dir_is_process(pid_t pid, const char *run_file);
 
 /* Index of a cluster of the instance, or -1. */
