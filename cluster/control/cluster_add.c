@@ -97,12 +97,15 @@ static enum at_code check_address(const Atoll__V1__ClusterAddress *address, stru
     return AT_OK;
 }
 
-static enum at_code encode_info(struct add_cluster *a, struct at_arena *arena, struct at_error *e)
+enum at_code at_cluster_address_info(struct at_slice id,
+                                     const Atoll__V1__ClusterAddress *address,
+                                     struct at_arena *arena,
+                                     struct at_slice *ret_info,
+                                     struct at_error *reterr)
 {
     AT_CLEANUP(at_buf_deinit) struct at_buf bytes;
-    const Atoll__V1__ClusterAddress *address = a->in->address;
     const struct at_member_info info = {
-        .cluster_id = a->id,
+        .cluster_id = id,
         .zone = at_slice_cstr(address->zone),
         .host = at_slice_cstr(address->host),
         .grpc_port = (uint16_t)address->grpc_port,
@@ -111,8 +114,8 @@ static enum at_code encode_info(struct add_cluster *a, struct at_arena *arena, s
 
     at_buf_init(&bytes, AT_MEMBER_INFO_BYTES_MAX);
     if (at_member_info_encode(&info, &bytes) != AT_OK)
-        return at_fail(e, AT_INVALID_ARGUMENT, "Error in field 'address' : too long");
-    a->info = at_arena_copy(arena, at_buf_slice(&bytes));
+        return at_fail(reterr, AT_INVALID_ARGUMENT, "Error in field 'address' : too long");
+    *ret_info = at_arena_copy(arena, at_buf_slice(&bytes));
     return AT_OK;
 }
 
@@ -134,7 +137,7 @@ static enum at_code prepare(struct add_cluster *a, struct at_error *reterr)
         return at_fail(reterr, AT_INVALID_ARGUMENT,
                        "Error in field 'original_request' : is no CreateClusterRequest");
     a->original->cluster_id = in->cluster_id; /* by which progress is found */
-    return encode_info(a, arena, reterr);
+    return at_cluster_address_info(a->id, a->in->address, arena, &a->info, reterr);
 }
 
 void at_on_add_cluster(struct at_grpc_call *call, void *ctx)

@@ -16,4 +16,12 @@ void at_on_add_cluster(struct at_grpc_call *call, void *ctx);
 /* at_members_response: the members as this cluster knows them, with what is the same for all. */
 Atoll__V1__MembersResponse *at_members_response(struct at_service *service, struct at_arena *arena);
 
+/* at_cluster_address_info: how a member is told to the others (replication/member_info.h), in the
+ * arena. INVALID_ARGUMENT: the address is too long. */
+AT_MUST_USE enum at_code at_cluster_address_info(struct at_slice id,
+                                                 const Atoll__V1__ClusterAddress *address,
+                                                 struct at_arena *arena,
+                                                 struct at_slice *ret_info,
+                                                 struct at_error *reterr);
+
 #endif

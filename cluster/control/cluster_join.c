@@ -5,7 +5,6 @@
 #include "cluster/admin/instance_view.h"
 #include "cluster/control/cluster_add.h"
 #include "cluster/model/operation.h"
-#include "replication/member_info.h"
 #include "wire/cluster_fields.h"
 
 /* CreateCluster left a record without a member number, so that a cluster which never comes holds
@@ -99,28 +98,19 @@ static bool is_free(const struct at_service *service,
 
 static enum at_code place(struct join *j, Atoll__V1__ClusterAddress *address, struct at_error *e)
 {
-    AT_CLEANUP(at_buf_deinit) struct at_buf bytes;
     struct at_arena *arena = j->change.write.arena;
+    struct at_slice info;
 
     address->member_id = j->member;
     address->host = j->from->host;
     address->grpc_port = j->from->grpc_port;
     address->peer_port = j->from->peer_port;
-    const struct at_member_info info = {
-        .cluster_id = j->id,
-        .zone = at_slice_cstr(address->zone),
-        .host = at_slice_cstr(address->host),
-        .grpc_port = (uint16_t)address->grpc_port,
-        .peer_port = (uint16_t)address->peer_port,
-    };
-    at_buf_init(&bytes, AT_MEMBER_INFO_BYTES_MAX);
-    if (at_member_info_encode(&info, &bytes) != AT_OK)
-        return at_fail(e, AT_INVALID_ARGUMENT, "Error in field 'address' : too long");
+    AT_TRY(at_cluster_address_info(j->id, address, arena, &info, e));
     j->act = (struct at_operation){
         .kind = AT_OPERATION_MEMBER,
         .members = {{j->member}},
         .member_count = 1,
-        .info = at_arena_copy(arena, at_buf_slice(&bytes)),
+        .info = info,
     };
     return AT_OK;
 }
