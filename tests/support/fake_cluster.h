@@ -18,6 +18,7 @@
 #include "wire/proto_alloc.h"
 
 #define FAKE_METHODS_MAX 128
+#define FAKE_LIST_MAX 8
 #define FAKE_LOW_BYTES ((size_t)256 * 1024)
 #define FAKE_SERVED_BY "x-goog-ext-425905942-bin"
 
@@ -79,22 +80,25 @@ struct fake_cluster {
     _Atomic uint32_t cancelled;
     _Atomic size_t sent_bytes;
     pthread_mutex_t lock; /* of what follows */
-    const struct fake_profile *profiles;
+    struct fake_profile profiles[FAKE_LIST_MAX];
     uint32_t profile_count;
     uint64_t version;
-    const struct fake_member *members; /* the cluster list it tells; NULL: none */
+    struct fake_member members[FAKE_LIST_MAX]; /* the cluster list it tells */
     uint32_t member_count;
     uint64_t members_version;
     struct fake_record latest;
 };
 
+/* The lists are copied: a heartbeat reads them until the fake is down. */
 static inline void fake_set_profiles(struct fake_cluster *f,
                                      const struct fake_profile *profiles,
                                      uint32_t count,
                                      uint64_t version)
 {
+    assert_true(count <= FAKE_LIST_MAX);
     (void)pthread_mutex_lock(&f->lock);
-    f->profiles = profiles;
+    for (uint32_t i = 0; i < count; i++)
+        f->profiles[i] = profiles[i];
     f->profile_count = count;
     f->version = version;
     (void)pthread_mutex_unlock(&f->lock);
@@ -105,8 +109,10 @@ static inline void fake_set_members(struct fake_cluster *f,
                                     uint32_t count,
                                     uint64_t version)
 {
+    assert_true(count <= FAKE_LIST_MAX);
     (void)pthread_mutex_lock(&f->lock);
-    f->members = members;
+    for (uint32_t i = 0; i < count; i++)
+        f->members[i] = members[i];
     f->member_count = count;
     f->members_version = version;
     (void)pthread_mutex_unlock(&f->lock);
