@@ -21,6 +21,11 @@ elseif(ATOLL_SANITIZE STREQUAL "fuzz")
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+# Hundreds of test programs are linked in these builds: most of the time, with the default linker.
+if(ATOLL_SANITIZE)
+  add_link_options(-fuse-ld=gold)
+endif()
+
 set(ATOLL_WARNINGS
   -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wvla -Wswitch-enum -Wformat=2
   -Wcast-qual -Wwrite-strings -Wundef -Wnull-dereference -fno-common
