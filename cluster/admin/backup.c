@@ -153,19 +153,6 @@ at_backup_type_check(const backup_t *backup, int64_t created_s, struct at_error 
     return AT_OK;
 }
 
-Google__Longrunning__Operation *at_backup_operation(struct at_arena *arena,
-                                                    const char *resource,
-                                                    uint64_t number,
-                                                    const ProtobufCMessage *metadata)
-{
-    Google__Longrunning__Operation *operation = AT_ARENA_NEW(arena, Google__Longrunning__Operation);
-
-    google__longrunning__operation__init(operation);
-    operation->name = at_operation_name(arena, resource, number);
-    operation->metadata = at_admin_any(arena, metadata);
-    return operation;
-}
-
 Google__Longrunning__Operation *at_backup_operation_open(const struct at_catalog *catalog,
                                                          const char *resource,
                                                          struct at_arena *arena,

@@ -65,11 +65,6 @@ AT_MUST_USE enum at_code at_backup_type_check(const Google__Bigtable__Admin__V2_
                                               int64_t created_s,
                                               struct at_error *reterr);
 
-/* at_backup_operation: one that has begun; its record is the caller's to write. */
-Google__Longrunning__Operation *at_backup_operation(struct at_arena *arena,
-                                                    const char *resource,
-                                                    uint64_t number,
-                                                    const ProtobufCMessage *metadata);
 /* at_backup_operation_open: the operation of this resource that is not done; NULL: there is none.
  * `ret_record` borrows the catalog. */
 Google__Longrunning__Operation *at_backup_operation_open(const struct at_catalog *catalog,

@@ -7,7 +7,6 @@
 
 typedef Google__Bigtable__Admin__V2__Backup backup_t;
 
-#define RECORDS_MAX 2
 #define CREATING GOOGLE__BIGTABLE__ADMIN__V2__BACKUP__STATE__CREATING
 #define READY GOOGLE__BIGTABLE__ADMIN__V2__BACKUP__STATE__READY
 
@@ -19,18 +18,10 @@ struct create_backup {
     struct at_slice table; /* the name it is kept by, unless it copies */
     backup_t *backup;      /* as it will be stored, with its name */
     uint64_t start_ns;     /* wall */
-    Google__Longrunning__Operation *operation;
 };
 
 static enum at_code
 decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct at_error *reterr);
-
-static void on_created(struct at_change *change)
-{
-    const struct create_backup *c = (struct create_backup *)change;
-
-    at_service_reply(change->service, change->call, &c->operation->base);
-}
 
 static struct create_backup *create_new(struct at_service *service, struct at_grpc_call *call)
 {
@@ -39,7 +30,7 @@ static struct create_backup *create_new(struct at_service *service, struct at_gr
 
     c->start_ns = at_clock_wall_ns(&service->clock);
     c->change = (struct at_change){
-        .service = service, .call = call, .write.decide = decide, .reply = on_created};
+        .service = service, .call = call, .write.decide = decide, .reply = at_operation_reply};
     c->backup = AT_ARENA_NEW(arena, backup_t);
     google__bigtable__admin__v2__backup__init(c->backup);
     c->backup->start_time = at_admin_time(arena, c->start_ns);
@@ -78,12 +69,6 @@ static enum at_code prepare_create(struct create_backup *c,
     if ((int)in->backup->backup_type != 0)
         c->backup->backup_type = in->backup->backup_type;
     c->backup->hot_to_standard_time = in->backup->hot_to_standard_time;
-    Google__Bigtable__Admin__V2__CreateBackupMetadata metadata =
-        GOOGLE__BIGTABLE__ADMIN__V2__CREATE_BACKUP_METADATA__INIT;
-    metadata.name = c->backup->name;
-    metadata.source_table = c->backup->source_table;
-    metadata.start_time = c->backup->start_time;
-    c->operation = at_backup_operation(arena, c->backup->name, c->start_ns, &metadata.base);
     return AT_OK;
 }
 
@@ -135,32 +120,6 @@ void at_on_copy_backup(struct at_grpc_call *call, void *ctx)
 /* --- on the writer thread --- */
 
 static enum at_code
-decide_copy(struct create_backup *c, const struct at_catalog *catalog, struct at_error *reterr)
-{
-    struct at_arena *arena = c->change.write.arena;
-    backup_t *source = NULL;
-
-    AT_TRY(at_backup_find(c->change.service, catalog, &c->source, arena, NULL, &source, reterr));
-    AT_ASSERT(source != NULL);
-    if (source->source_backup[0] != '\0')
-        return at_fail(reterr, AT_FAILED_PRECONDITION,
-                       "%s is a copy itself: a copied backup can't be copied", source->name);
-    if (source->state != READY)
-        return at_fail(reterr, AT_FAILED_PRECONDITION, "%s is not ready yet", source->name);
-    c->backup->source_table = source->source_table;
-    Google__Bigtable__Admin__V2__OperationProgress progress =
-        GOOGLE__BIGTABLE__ADMIN__V2__OPERATION_PROGRESS__INIT;
-    Google__Bigtable__Admin__V2__CopyBackupMetadata metadata =
-        GOOGLE__BIGTABLE__ADMIN__V2__COPY_BACKUP_METADATA__INIT;
-    progress.start_time = c->backup->start_time;
-    metadata.name = c->backup->name;
-    metadata.source_backup_info = at_backup_info(arena, source);
-    metadata.progress = &progress;
-    c->operation = at_backup_operation(arena, c->backup->name, c->start_ns, &metadata.base);
-    return AT_OK;
-}
-
-static enum at_code
 check_room(const struct create_backup *c, const struct at_catalog *catalog, struct at_error *reterr)
 {
     struct at_cluster_entry entry;
@@ -188,27 +147,70 @@ static enum at_code check_table(const struct create_backup *c,
     return at_admin_whole(c->change.service, table, reterr);
 }
 
+static enum at_code check_source(struct create_backup *c,
+                                 const struct at_catalog *catalog,
+                                 backup_t **ret_source,
+                                 struct at_error *reterr)
+{
+    AT_TRY(at_backup_find(c->change.service, catalog, &c->source, c->change.write.arena, NULL,
+                          ret_source, reterr));
+    const backup_t *source = *ret_source;
+    AT_ASSERT(source != NULL);
+    if (source->source_backup[0] != '\0')
+        return at_fail(reterr, AT_FAILED_PRECONDITION,
+                       "%s is a copy itself: a copied backup can't be copied", source->name);
+    if (source->state != READY)
+        return at_fail(reterr, AT_FAILED_PRECONDITION, "%s is not ready yet", source->name);
+    return AT_OK;
+}
+
+static void begin_create(struct create_backup *c)
+{
+    Google__Bigtable__Admin__V2__CreateBackupMetadata metadata =
+        GOOGLE__BIGTABLE__ADMIN__V2__CREATE_BACKUP_METADATA__INIT;
+
+    metadata.name = c->backup->name;
+    metadata.source_table = c->backup->source_table;
+    metadata.start_time = c->backup->start_time;
+    at_operation_begin(&c->change, c->backup->name, c->start_ns, &metadata.base);
+}
+
+static void begin_copy(struct create_backup *c, const backup_t *source)
+{
+    Google__Bigtable__Admin__V2__OperationProgress progress =
+        GOOGLE__BIGTABLE__ADMIN__V2__OPERATION_PROGRESS__INIT;
+    Google__Bigtable__Admin__V2__CopyBackupMetadata metadata =
+        GOOGLE__BIGTABLE__ADMIN__V2__COPY_BACKUP_METADATA__INIT;
+
+    progress.start_time = c->backup->start_time;
+    metadata.name = c->backup->name;
+    metadata.source_backup_info = at_backup_info(c->change.write.arena, source);
+    metadata.progress = &progress;
+    at_operation_begin(&c->change, c->backup->name, c->start_ns, &metadata.base);
+}
+
 static enum at_code
 decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct at_error *reterr)
 {
     struct create_backup *c = (struct create_backup *)at_change_of(write);
+    backup_t *source = NULL; /* of a copy */
 
     AT_TRY(check_room(c, catalog, reterr));
-    if (c->copies)
-        AT_TRY(decide_copy(c, catalog, reterr));
-    else
+    if (c->copies) {
+        AT_TRY(check_source(c, catalog, &source, reterr));
+        c->backup->source_table = source->source_table;
+    } else {
         AT_TRY(check_table(c, catalog, reterr));
-    *at_change_record(write, RECORDS_MAX) = (struct at_catalog_record){
+    }
+    *at_change_record(write, 1) = (struct at_catalog_record){
         .kind = AT_CATALOG_BACKUP,
         .name = c->name.kept,
         .counter = at_catalog_named_counter(catalog, AT_CATALOG_BACKUP, c->name.kept) + 1,
         .fields = at_backup_pack(write->arena, c->backup),
     };
-    *at_change_record(write, RECORDS_MAX) = (struct at_catalog_record){
-        .kind = AT_CATALOG_OPERATION,
-        .name = at_slice_cstr(c->operation->name),
-        .counter = 1,
-        .fields = at_admin_pack(write->arena, &c->operation->base),
-    };
+    if (source)
+        begin_copy(c, source);
+    else
+        begin_create(c);
     return AT_OK;
 }

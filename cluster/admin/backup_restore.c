@@ -8,7 +8,6 @@
 
 typedef Google__Bigtable__Admin__V2__Backup backup_t;
 
-#define RECORDS_MAX 2
 #define FROM_BACKUP GOOGLE__BIGTABLE__ADMIN__V2__RESTORE_SOURCE_TYPE__BACKUP
 
 struct restore_table {
@@ -17,18 +16,10 @@ struct restore_table {
     struct at_slice id;      /* the name it is kept by */
     struct at_backup_name source;
     uint64_t start_ns; /* wall */
-    Google__Longrunning__Operation *operation;
 };
 
 static enum at_code
 decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct at_error *reterr);
-
-static void on_restoring(struct at_change *change)
-{
-    const struct restore_table *r = (struct restore_table *)change;
-
-    at_service_reply(change->service, change->call, &r->operation->base);
-}
 
 static enum at_code prepare(struct restore_table *r,
                             const Google__Bigtable__Admin__V2__RestoreTableRequest *in,
@@ -60,7 +51,7 @@ void at_on_restore_table(struct at_grpc_call *call, void *ctx)
     struct restore_table *r = AT_ARENA_NEW(at_grpc_call_arena(call), struct restore_table);
     r->start_ns = at_clock_wall_ns(&service->clock);
     r->change = (struct at_change){
-        .service = service, .call = call, .write.decide = decide, .reply = on_restoring};
+        .service = service, .call = call, .write.decide = decide, .reply = at_operation_reply};
     if (prepare(r, in, &error) != AT_OK)
         at_service_fail(service, call, &error);
     else
@@ -69,7 +60,7 @@ void at_on_restore_table(struct at_grpc_call *call, void *ctx)
 
 /* --- on the writer thread --- */
 
-static void make_operation(struct restore_table *r, const backup_t *backup)
+static void begin(struct restore_table *r, const backup_t *backup)
 {
     struct at_arena *arena = r->change.write.arena;
     char *table = at_admin_table_name(r->change.service, arena, r->id);
@@ -85,7 +76,7 @@ static void make_operation(struct restore_table *r, const backup_t *backup)
     metadata.source_info_case =
         GOOGLE__BIGTABLE__ADMIN__V2__RESTORE_TABLE_METADATA__SOURCE_INFO_BACKUP_INFO;
     metadata.backup_info = at_backup_info(arena, backup);
-    r->operation = at_backup_operation(arena, table, r->start_ns, &metadata.base);
+    at_operation_begin(&r->change, table, r->start_ns, &metadata.base);
 }
 
 static enum at_code make_fields(const struct restore_table *r,
@@ -126,18 +117,12 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
                        at_admin_table_name(service, write->arena, r->id));
     AT_TRY(at_table_count_check(catalog, r->in, reterr));
     AT_TRY(make_fields(r, catalog, backup, &fields, reterr));
-    make_operation(r, backup);
-    *at_change_record(write, RECORDS_MAX) = (struct at_catalog_record){
+    *at_change_record(write, 1) = (struct at_catalog_record){
         .kind = AT_CATALOG_TABLE,
         .name = r->id,
         .counter = at_catalog_table_counter(catalog, r->id) + 1,
         .fields = fields,
     };
-    *at_change_record(write, RECORDS_MAX) = (struct at_catalog_record){
-        .kind = AT_CATALOG_OPERATION,
-        .name = at_slice_cstr(r->operation->name),
-        .counter = 1,
-        .fields = at_admin_pack(write->arena, &r->operation->base),
-    };
+    begin(r, backup);
     return AT_OK;
 }

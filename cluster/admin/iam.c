@@ -1,10 +1,10 @@
 #include "cluster/admin/iam.h"
 
-#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/namespace.h"
 #include "cluster/admin/admin.h"
+#include "cluster/admin/lookup.h"
 #include "google/iam/v1/iam_policy.pb-c.h"
 
 /* A policy belongs to a resource that is there. Its etag is a digest of what is stored; a resource
@@ -128,39 +128,23 @@ read_policy(const struct at_catalog *catalog, struct at_slice kept, struct at_ar
     return policy;
 }
 
-static enum at_code get_in(struct at_service *service,
-                           const char *name,
-                           struct at_arena *arena,
-                           policy_t **ret_policy,
-                           struct at_error *reterr)
+static enum at_code get(const struct at_lookup *lookup,
+                        const void *request,
+                        const ProtobufCMessage **ret_answer,
+                        struct at_error *reterr)
 {
+    const Google__Iam__V1__GetIamPolicyRequest *in = request;
     struct resource r;
 
-    AT_TRY(parse(service, name, &r, reterr));
-    struct at_schema *schema = at_store_schema(service->store);
-    enum at_code code = check_there(schema->catalog, &r, name, reterr);
-    if (code == AT_OK)
-        *ret_policy = read_policy(schema->catalog, r.kept, arena);
-    at_schema_unref(&schema);
-    return code;
+    AT_TRY(parse(lookup->service, in->resource, &r, reterr));
+    AT_TRY(check_there(lookup->catalog, &r, in->resource, reterr));
+    *ret_answer = &read_policy(lookup->catalog, r.kept, lookup->arena)->base;
+    return AT_OK;
 }
 
 void at_on_get_iam_policy(struct at_grpc_call *call, void *ctx)
 {
-    struct at_service *service = ctx;
-    struct at_error error;
-    policy_t *policy = NULL;
-    const Google__Iam__V1__GetIamPolicyRequest *in =
-        at_service_unpack(service, call, &google__iam__v1__get_iam_policy_request__descriptor);
-
-    if (!in)
-        return;
-    if (get_in(service, in->resource, at_grpc_call_arena(call), &policy, &error) != AT_OK) {
-        at_service_fail(service, call, &error);
-        return;
-    }
-    AT_ASSERT(policy != NULL);
-    at_service_reply(service, call, &policy->base);
+    at_lookup_answer(ctx, call, &google__iam__v1__get_iam_policy_request__descriptor, get);
 }
 
 static void on_set(struct at_change *change)
@@ -233,13 +217,9 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
     return AT_OK;
 }
 
-static enum at_code check_test(struct at_service *service,
-                               const Google__Iam__V1__TestIamPermissionsRequest *in,
-                               struct at_error *reterr)
+static enum at_code check_permissions(const Google__Iam__V1__TestIamPermissionsRequest *in,
+                                      struct at_error *reterr)
 {
-    struct resource r;
-
-    AT_TRY(parse(service, in->resource, &r, reterr));
     if (in->n_permissions == 0 || in->n_permissions > PERMISSIONS_MAX)
         return at_fail(reterr, AT_INVALID_ARGUMENT,
                        "Error in field 'permissions' : must have 1 to %d, has %zu", PERMISSIONS_MAX,
@@ -252,22 +232,26 @@ static enum at_code check_test(struct at_service *service,
     return AT_OK;
 }
 
+static enum at_code test(const struct at_lookup *lookup,
+                         const void *request,
+                         const ProtobufCMessage **ret_answer,
+                         struct at_error *reterr)
+{
+    const Google__Iam__V1__TestIamPermissionsRequest *in = request;
+    Google__Iam__V1__TestIamPermissionsResponse *out =
+        AT_ARENA_NEW(lookup->arena, Google__Iam__V1__TestIamPermissionsResponse);
+    struct resource r;
+
+    google__iam__v1__test_iam_permissions_response__init(out);
+    AT_TRY(parse(lookup->service, in->resource, &r, reterr));
+    AT_TRY(check_permissions(in, reterr));
+    out->permissions = in->permissions;
+    out->n_permissions = in->n_permissions;
+    *ret_answer = &out->base;
+    return AT_OK;
+}
+
 void at_on_test_iam_permissions(struct at_grpc_call *call, void *ctx)
 {
-    struct at_service *service = ctx;
-    struct at_error error;
-    Google__Iam__V1__TestIamPermissionsResponse out =
-        GOOGLE__IAM__V1__TEST_IAM_PERMISSIONS_RESPONSE__INIT;
-    const Google__Iam__V1__TestIamPermissionsRequest *in = at_service_unpack(
-        service, call, &google__iam__v1__test_iam_permissions_request__descriptor);
-
-    if (!in)
-        return;
-    if (check_test(service, in, &error) != AT_OK) {
-        at_service_fail(service, call, &error);
-        return;
-    }
-    out.permissions = in->permissions;
-    out.n_permissions = in->n_permissions;
-    at_service_reply(service, call, &out.base);
+    at_lookup_answer(ctx, call, &google__iam__v1__test_iam_permissions_request__descriptor, test);
 }

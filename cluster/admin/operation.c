@@ -4,10 +4,14 @@
 #include "base/assert.h"
 #include "cluster/admin/admin.h"
 #include "cluster/admin/cluster_progress.h"
+#include "cluster/admin/lookup.h"
 #include "google/rpc/status.pb-c.h"
 
 /* Names say which resource was changed and when; what else there is to know is in the record. Lists
  * go by name, within a project, an instance, or whatever else stands before "/operations". */
+
+typedef Google__Longrunning__Operation operation_t;
+typedef Google__Longrunning__ListOperationsResponse list_t;
 
 #define PREFIX "operations/"
 #define MIDDLE "/operations/"
@@ -44,6 +48,42 @@ char *at_operation_name(struct at_arena *arena, const char *resource, uint64_t n
     return at_arena_printf(arena, PREFIX "%s" MIDDLE "%llu", resource, (unsigned long long)number);
 }
 
+/* at_change_record left room for it. */
+static void put_record(struct at_change *change)
+{
+    struct at_write_catalog *write = &change->write;
+
+    AT_ASSERT(write->record_count > 0 && change->operation);
+    write->records[write->record_count++] = (struct at_catalog_record){
+        .kind = AT_CATALOG_OPERATION,
+        .name = at_slice_cstr(change->operation->name),
+        .counter = 1,
+        .fields = at_admin_pack(write->arena, &change->operation->base),
+    };
+}
+
+void at_operation_reply(struct at_change *change)
+{
+    AT_ASSERT(change->operation != NULL);
+    at_service_reply(change->service, change->call, &change->operation->base);
+}
+
+/* --- an operation that begins with its change --- */
+
+void at_operation_begin(struct at_change *change,
+                        const char *resource,
+                        uint64_t number,
+                        const ProtobufCMessage *metadata)
+{
+    struct at_arena *arena = change->write.arena;
+
+    change->operation = AT_ARENA_NEW(arena, operation_t);
+    google__longrunning__operation__init(change->operation);
+    change->operation->name = at_operation_name(arena, resource, number);
+    change->operation->metadata = at_admin_any(arena, metadata);
+    put_record(change);
+}
+
 /* --- an operation that is done with its change --- */
 
 /* Two members may begin at the same time. */
@@ -68,8 +108,7 @@ make_operation(struct at_change *change, const struct at_catalog *catalog, struc
     AT_CLEANUP(at_catalog_free) struct at_catalog *after = NULL;
     struct at_write_catalog *write = &change->write;
     struct at_operation_answer answer = {0};
-    Google__Longrunning__Operation *operation =
-        AT_ARENA_NEW(write->arena, Google__Longrunning__Operation);
+    operation_t *operation = AT_ARENA_NEW(write->arena, operation_t);
 
     /* Later than what there is, as they will be. */
     for (uint32_t i = 0; i < write->record_count; i++)
@@ -94,20 +133,8 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
     AT_TRY(change->decide(write, catalog, reterr));
     AT_ASSERT(write->record_count > 0);
     AT_TRY(make_operation(change, catalog, reterr));
-    /* at_change_record left room for it. */
-    write->records[write->record_count++] = (struct at_catalog_record){
-        .kind = AT_CATALOG_OPERATION,
-        .name = at_slice_cstr(change->operation->name),
-        .counter = 1,
-        .fields = at_admin_pack(write->arena, &change->operation->base),
-    };
+    put_record(change);
     return AT_OK;
-}
-
-static void on_recorded(struct at_change *change)
-{
-    AT_ASSERT(change->operation != NULL);
-    at_service_reply(change->service, change->call, &change->operation->base);
 }
 
 void at_operation_submit(struct at_change *change, at_operation_answer_fn answer)
@@ -116,7 +143,7 @@ void at_operation_submit(struct at_change *change, at_operation_answer_fn answer
     change->decide = change->write.decide;
     change->answer = answer;
     change->write.decide = decide;
-    change->reply = on_recorded;
+    change->reply = at_operation_reply;
     at_change_submit(change);
 }
 
@@ -125,8 +152,8 @@ struct at_slice at_operation_ended(const struct at_named_record *record,
                                    enum at_code code,
                                    const char *message)
 {
-    Google__Longrunning__Operation *operation = at_proto_unpack(
-        arena, &google__longrunning__operation__descriptor, at_arena_copy(arena, record->fields));
+    operation_t *operation = at_proto_unpack(arena, &google__longrunning__operation__descriptor,
+                                             at_arena_copy(arena, record->fields));
     Google__Rpc__Status *status = AT_ARENA_NEW(arena, Google__Rpc__Status);
 
     if (!operation)
@@ -142,13 +169,13 @@ struct at_slice at_operation_ended(const struct at_named_record *record,
 
 /* --- looking --- */
 
-static Google__Longrunning__Operation *read_record(struct at_service *service,
-                                                   const struct at_catalog *catalog,
-                                                   const struct at_named_record *record,
-                                                   struct at_arena *arena)
+static operation_t *read_record(struct at_service *service,
+                                const struct at_catalog *catalog,
+                                const struct at_named_record *record,
+                                struct at_arena *arena)
 {
-    Google__Longrunning__Operation *operation = at_proto_unpack(
-        arena, &google__longrunning__operation__descriptor, at_arena_copy(arena, record->fields));
+    operation_t *operation = at_proto_unpack(arena, &google__longrunning__operation__descriptor,
+                                             at_arena_copy(arena, record->fields));
 
     if (!operation)
         return NULL;
@@ -158,17 +185,29 @@ static Google__Longrunning__Operation *read_record(struct at_service *service,
     return operation;
 }
 
-Google__Longrunning__Operation *
-at_operation_find(struct at_service *service, struct at_arena *arena, const char *name)
+static operation_t *find(struct at_service *service,
+                         const struct at_catalog *catalog,
+                         const char *name,
+                         struct at_arena *arena)
+{
+    const struct at_named_record *record =
+        at_catalog_named(catalog, AT_CATALOG_OPERATION, at_slice_cstr(name));
+
+    return record ? read_record(service, catalog, record, arena) : NULL;
+}
+
+operation_t *at_operation_find(struct at_service *service, struct at_arena *arena, const char *name)
 {
     struct at_schema *schema = at_store_schema(service->store);
-    const struct at_named_record *record =
-        at_catalog_named(schema->catalog, AT_CATALOG_OPERATION, at_slice_cstr(name));
-    Google__Longrunning__Operation *operation =
-        record ? read_record(service, schema->catalog, record, arena) : NULL;
+    operation_t *operation = find(service, schema->catalog, name, arena);
 
     at_schema_unref(&schema);
     return operation;
+}
+
+static enum at_code fail_unknown(const char *name, struct at_error *reterr)
+{
+    return at_fail(reterr, AT_NOT_FOUND, "Operation not found: %s", name);
 }
 
 void at_operation_fail_unknown(struct at_service *service,
@@ -176,26 +215,29 @@ void at_operation_fail_unknown(struct at_service *service,
                                const char *name)
 {
     struct at_error error;
-    enum at_code code = at_fail(&error, AT_NOT_FOUND, "Operation not found: %s", name);
+    enum at_code code = fail_unknown(name, &error);
 
     AT_ASSERT(code != AT_OK);
     at_service_fail(service, call, &error);
 }
 
+static enum at_code get(const struct at_lookup *lookup,
+                        const void *request,
+                        const ProtobufCMessage **ret_answer,
+                        struct at_error *reterr)
+{
+    const Google__Longrunning__GetOperationRequest *in = request;
+    operation_t *out = find(lookup->service, lookup->catalog, in->name, lookup->arena);
+
+    if (!out)
+        return fail_unknown(in->name, reterr);
+    *ret_answer = &out->base;
+    return AT_OK;
+}
+
 void at_on_get_operation(struct at_grpc_call *call, void *ctx)
 {
-    struct at_service *service = ctx;
-    const Google__Longrunning__GetOperationRequest *in =
-        at_service_unpack(service, call, &google__longrunning__get_operation_request__descriptor);
-
-    if (!in)
-        return;
-    const Google__Longrunning__Operation *operation =
-        at_operation_find(service, at_grpc_call_arena(call), in->name);
-    if (operation)
-        at_service_reply(service, call, &operation->base);
-    else
-        at_operation_fail_unknown(service, call, in->name);
+    at_lookup_answer(ctx, call, &google__longrunning__get_operation_request__descriptor, get);
 }
 
 /* "operations/projects/P[/instances/I...][/operations]" becomes what names begin with. Of an
@@ -249,28 +291,31 @@ static bool is_below(struct at_slice prefix, struct at_slice name)
            name.data[prefix.len] == '/';
 }
 
-static enum at_code list_in(struct at_service *service,
-                            struct at_arena *arena,
-                            const Google__Longrunning__ListOperationsRequest *in,
-                            const struct at_catalog *catalog,
-                            Google__Longrunning__ListOperationsResponse *out,
-                            struct at_error *reterr)
+static enum at_code list(const struct at_lookup *lookup,
+                         const void *request,
+                         const ProtobufCMessage **ret_answer,
+                         struct at_error *reterr)
 {
+    const Google__Longrunning__ListOperationsRequest *in = request;
+    const struct at_catalog *catalog = lookup->catalog;
+    struct at_arena *arena = lookup->arena;
+    list_t *out = AT_ARENA_NEW(arena, list_t);
     struct at_admin_page page;
     struct at_slice prefix = {0};
     uint32_t count = at_catalog_named_count(catalog, AT_CATALOG_OPERATION);
     int done = -1;
 
+    google__longrunning__list_operations_response__init(out);
     AT_TRY(list_prefix(in->name, &prefix, reterr));
     AT_TRY(list_filter(in->filter, &done, reterr));
     AT_TRY(at_admin_page_decode(in->page_size, in->page_token, arena, &page, reterr));
-    out->operations = AT_ARENA_ARRAY(arena, Google__Longrunning__Operation *, count + 1);
+    out->operations = AT_ARENA_ARRAY(arena, operation_t *, count + 1);
     for (uint32_t i = 0; i < count; i++) {
         const struct at_named_record *record =
             at_catalog_named_at(catalog, AT_CATALOG_OPERATION, i);
         if (!is_below(prefix, record->name) || at_slice_cmp(record->name, page.after) <= 0)
             continue;
-        Google__Longrunning__Operation *operation = read_record(service, catalog, record, arena);
+        operation_t *operation = read_record(lookup->service, catalog, record, arena);
         if (!operation || (done >= 0 && operation->done != (done == 1)))
             continue;
         if (out->n_operations == page.size) {
@@ -280,24 +325,11 @@ static enum at_code list_in(struct at_service *service,
         out->operations[out->n_operations++] = operation;
         page.after = record->name;
     }
+    *ret_answer = &out->base;
     return AT_OK;
 }
 
 void at_on_list_operations(struct at_grpc_call *call, void *ctx)
 {
-    struct at_service *service = ctx;
-    struct at_error error;
-    Google__Longrunning__ListOperationsResponse out =
-        GOOGLE__LONGRUNNING__LIST_OPERATIONS_RESPONSE__INIT;
-    const Google__Longrunning__ListOperationsRequest *in =
-        at_service_unpack(service, call, &google__longrunning__list_operations_request__descriptor);
-
-    if (!in)
-        return;
-    struct at_schema *schema = at_store_schema(service->store);
-    if (list_in(service, at_grpc_call_arena(call), in, schema->catalog, &out, &error) != AT_OK)
-        at_service_fail(service, call, &error);
-    else
-        at_service_reply(service, call, &out.base);
-    at_schema_unref(&schema);
+    at_lookup_answer(ctx, call, &google__longrunning__list_operations_request__descriptor, list);
 }

@@ -1,8 +1,8 @@
 /* operation.h: long-running operations, kept as records of the catalog: every member knows them,
  * and they outlive restarts. ADAPTER.
  *
- * Most are done when they are answered: the record is committed together with the change that they
- * stand for. Only the newest ones are kept (AT_OPERATIONS_MAX). */
+ * The record is committed together with the change that it stands for: most operations are done
+ * with it, others begin. Only the newest ones are kept (AT_OPERATIONS_MAX). */
 #ifndef ATOLL_CLUSTER_ADMIN_OPERATION_H
 #define ATOLL_CLUSTER_ADMIN_OPERATION_H
 
@@ -27,6 +27,16 @@ typedef enum at_code (*at_operation_answer_fn)(const struct at_change *change,
 /* at_operation_submit is at_change_submit (whose `reply` it sets) for a change that is answered
  * with an operation, whose record is committed with it. */
 void at_operation_submit(struct at_change *change, at_operation_answer_fn answer);
+
+/* at_operation_begin puts the record of an operation that begins with the change, behind those that
+ * `decide` has put; `number` as below. On the writer thread, by a `decide` of at_change_submit,
+ * with at_operation_reply for `reply`. */
+void at_operation_begin(struct at_change *change,
+                        const char *resource,
+                        uint64_t number,
+                        const ProtobufCMessage *metadata);
+/* at_operation_reply answers the change with its operation. */
+void at_operation_reply(struct at_change *change);
 
 /* at_operation_name: "operations/<resource>/operations/<number>". Of operations on one resource the
  * number, e.g. when it began, tells them apart. */

@@ -8,8 +8,6 @@
 #include "replication/member_info.h"
 #include "wire/cluster_fields.h"
 
-#define RECORDS_MAX 2
-
 struct add_cluster {
     struct at_change change; /* first */
     const Atoll__V1__AddClusterRequest *in;
@@ -17,7 +15,6 @@ struct add_cluster {
     struct at_slice info; /* of the member, encoded */
     Google__Bigtable__Admin__V2__CreateClusterRequest *original;
     uint64_t start_ns; /* wall */
-    Google__Longrunning__Operation *operation;
     struct at_operation act;
 };
 
@@ -56,10 +53,9 @@ void at_on_members(struct at_grpc_call *call, void *ctx)
 
 static void on_added(struct at_change *change)
 {
-    const struct add_cluster *a = (struct add_cluster *)change;
     struct at_arena *arena = at_grpc_call_arena(change->call);
     Atoll__V1__AddClusterResponse out = ATOLL__V1__ADD_CLUSTER_RESPONSE__INIT;
-    struct at_slice bytes = at_admin_pack(arena, &a->operation->base);
+    struct at_slice bytes = at_admin_pack(arena, &change->operation->base);
 
     out.operation.len = bytes.len;
     out.operation.data = at_arena_alloc_raw(arena, bytes.len + 1);
@@ -215,24 +211,20 @@ static void list_tables(const struct add_cluster *a,
     }
 }
 
-static void make_operation(struct add_cluster *a, const struct at_catalog *catalog)
+static void begin(struct add_cluster *a, const struct at_catalog *catalog)
 {
     const struct at_service *service = a->change.service;
     struct at_arena *arena = a->change.write.arena;
     Google__Bigtable__Admin__V2__CreateClusterMetadata metadata =
         GOOGLE__BIGTABLE__ADMIN__V2__CREATE_CLUSTER_METADATA__INIT;
 
-    a->operation = AT_ARENA_NEW(arena, Google__Longrunning__Operation);
-    google__longrunning__operation__init(a->operation);
-    a->operation->name =
-        at_operation_name(arena,
-                          at_arena_printf(arena, "projects/%s/instances/%s/clusters/%s",
-                                          service->project, service->instance, a->in->cluster_id),
-                          a->start_ns);
     metadata.original_request = a->original;
     metadata.request_time = at_admin_time(arena, a->start_ns);
     list_tables(a, catalog, &metadata);
-    a->operation->metadata = at_admin_any(arena, &metadata.base);
+    at_operation_begin(&a->change,
+                       at_arena_printf(arena, "projects/%s/instances/%s/clusters/%s",
+                                       service->project, service->instance, a->in->cluster_id),
+                       a->start_ns, &metadata.base);
 }
 
 static struct at_slice record_bytes(const struct add_cluster *a)
@@ -251,7 +243,7 @@ static struct at_slice record_bytes(const struct add_cluster *a)
     address.cluster_id = a->in->cluster_id;
     record.cluster = &cluster;
     record.address = &address;
-    record.operation = a->operation->name;
+    record.operation = a->change.operation->name;
     return at_admin_pack(arena, &record.base);
 }
 
@@ -262,18 +254,13 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
     struct at_cluster_entries all = at_cluster_entries(a->change.service, catalog, write->arena);
 
     AT_TRY(check_room(a, &all, reterr));
-    make_operation(a, catalog);
-    *at_change_record(write, RECORDS_MAX) = (struct at_catalog_record){
+    struct at_catalog_record *record = at_change_record(write, 1);
+    begin(a, catalog); /* the record names the operation */
+    *record = (struct at_catalog_record){
         .kind = AT_CATALOG_CLUSTER,
         .name = a->id,
         .counter = at_catalog_named_counter(catalog, AT_CATALOG_CLUSTER, a->id) + 1,
         .fields = record_bytes(a),
-    };
-    *at_change_record(write, RECORDS_MAX) = (struct at_catalog_record){
-        .kind = AT_CATALOG_OPERATION,
-        .name = at_slice_cstr(a->operation->name),
-        .counter = 1,
-        .fields = at_admin_pack(write->arena, &a->operation->base),
     };
     if (is_planned(a->in->address))
         return AT_OK;
