@@ -46,7 +46,7 @@ const CHANNEL = {
   'grpc.max_receive_message_length': -1,
   'grpc.max_send_message_length': -1,
 };
-const DEADLINE_MS = 30000;
+const DEADLINE_MS = 60000;
 
 /** Every method of the public services: {path, name, requestSerialize, ...}. */
 export const METHODS = methodsOf('google.');

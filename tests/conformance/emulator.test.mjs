@@ -27,7 +27,7 @@ const run = promisify(execFile);
 /** Exit code and outputs of the emulator with flags that it does not start with. */
 async function refused(...flags) {
   try {
-    const {stdout, stderr} = await run(ATOLL, ['emulator', ...flags], {timeout: 10000});
+    const {stdout, stderr} = await run(ATOLL, ['emulator', ...flags], {timeout: 60000});
     return {code: 0, stdout, stderr};
   } catch ({code, stdout, stderr}) {
     return {code, stdout, stderr};

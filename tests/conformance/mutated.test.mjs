@@ -17,7 +17,7 @@ import {Instance} from '../support/instance.mjs';
 const COUNT = Number(process.env.COUNT ?? 200);
 const SEED = Number(process.env.SEED ?? Date.now() % 1e9);
 const IN_FLIGHT = 16;
-const DEADLINE_MS = 5000;
+const DEADLINE_MS = 30000;
 const DEPTH_MAX = 4;
 const INSTANCE = 'projects/atoll/instances/lab';
 const ABSENT = 'projects/atoll/instances/absent';

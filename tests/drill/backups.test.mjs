@@ -36,12 +36,16 @@ async function rest(method, path, body) {
   return {status: answer.status, body: await answer.json()};
 }
 
-/** Tries again while the cluster that must do it is down. */
-async function must(method, path, body) {
-  const {status, body: answer} = await eventually(`${method} ${path}`, async () => {
+/** The same, again while the cluster that must do it is down. */
+function served(method, path, body) {
+  return eventually(`${method} ${path}`, async () => {
     const result = await rest(method, path, body);
     return result.status !== 503 && result;
   });
+}
+
+async function must(method, path, body) {
+  const {status, body: answer} = await served(method, path, body);
   assert.equal(status, 200, `${method} ${path}: ${JSON.stringify(answer)}`);
   return answer;
 }
@@ -147,7 +151,7 @@ test('backups, copies and restores under load and kill -9', async t => {
   t.diagnostic(`SEED=${seed}`);
   instance = await Instance.start();
   t.after(() => instance.stop());
-  const raw = instance.raw('multi', {deadlineMs: 20000});
+  const raw = instance.raw('multi');
   await must('POST', `${base}/tables`, {tableId: 'fleet', table: {columnFamilies: {
     a: {gcRule: {maxNumVersions: 3}}, b: {},
     sum: {valueType: {aggregateType: {inputType: {int64Type: {encoding: {bigEndianBytes: {}}}}, sum: {}}}},
@@ -178,7 +182,7 @@ test('backups, copies and restores under load and kill -9', async t => {
   await restart('lab-c1');
   const made = await ended(making);
   t.diagnostic(`killed while it was made: ${made.error ? made.error.message : 'was ready'}`);
-  const {status} = await rest('GET', full('lab-c1/b2'));
+  const {status} = await served('GET', full('lab-c1/b2'));
   assert.equal(status, made.error ? 404 : 200);
   await eventually('no remains', async () =>
     (await files('lab-c1')).length === (made.error ? 1 : 2) && !(await files('lab-c1')).some(f => f.endsWith('.tmp')));
@@ -194,7 +198,7 @@ test('backups, copies and restores under load and kill -9', async t => {
     assert.equal(response.sizeBytes, backup.sizeBytes);
   }
   await must('GET', `${base}/clusters/lab-c3/backups`);
-  const {status: again} = await rest('POST', `${base}/clusters/lab-c3/backups:copy`,
+  const {status: again} = await served('POST', `${base}/clusters/lab-c3/backups:copy`,
     {sourceBackup: full('lab-c2/x1').slice(4), backupId: 'x3', expireTime: expireTime()});
   assert.equal(again, 400, 'a copy is not copied');
 

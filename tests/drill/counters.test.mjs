@@ -46,7 +46,7 @@ test('8 clients x 1,000 adds through three clusters count exactly 8,000', async 
       await instance.atoll('cut', id, other, ...(dice.chance(0.3) ? ['--one-way'] : []));
       cuts++;
     }
-    if (dice.between(0, 1)) {
+    if (kills === 0 || dice.chance(0.5)) { // once at least
       await instance.kill(id);
       await sleep(dice.between(50, 400));
       await instance.startCluster(id);
@@ -63,7 +63,7 @@ test('8 clients x 1,000 adds through three clusters count exactly 8,000', async 
   await Promise.all(clients);
   await instance.atoll('heal');
   t.diagnostic(`${kills} kills, ${pauses} pauses, ${cuts} cuts, ${retries} adds were sent again`);
-  assert.ok(kills > 0 && retries > 0, 'something must have gone wrong meanwhile');
+  assert.ok(retries > 0, 'something must have gone wrong meanwhile');
 
   await replicated(instance);
   for (const [i, id] of CLUSTERS.entries()) {

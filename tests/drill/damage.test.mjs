@@ -33,7 +33,7 @@ test('damaged files are told, and nothing wrong is read', async t => {
   const config = join(dir, 'instance.yaml');
   await writeFile(config, CONFIG);
   instance = await Instance.start({config, under: dir});
-  const cluster = await instance.direct('lab-c1');
+  const cluster = await instance.direct('lab-c1',);
   await cluster.createTable(TABLE, ['f']);
   for (let i = 0; i < ROWS; i += 50) {
     await Promise.all(Array.from({length: 50}, (_, k) => keyOf(i + k)).map(key =>

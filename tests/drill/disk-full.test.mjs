@@ -45,8 +45,8 @@ test('a full disk refuses writes, and loses nothing', async t => {
   await assert.rejects(write(router, acknowledged), ({code}) => REFUSALS.includes(code));
 
   await rm(ballast);
-  await eventually('writes succeed again', () => write(cluster, acknowledged).catch(() => false), 10000);
-  await eventually('also through the router', () => write(router, acknowledged).catch(() => false), 10000);
+  await eventually('writes succeed again', () => write(cluster, acknowledged).catch(() => false));
+  await eventually('also through the router', () => write(router, acknowledged).catch(() => false));
   for (let i = 0; i < 100; i++) await write(cluster, acknowledged);
   assert.equal(await pidOf(instance), pid, 'without a restart');
   await allThere(cluster, acknowledged);
@@ -74,10 +74,10 @@ test('a disk that others fill to the last byte refuses writes, and loses nothing
   const again = await eventually('writes succeed again, or ask for a restart', async () => {
     return await write(cluster, acknowledged).then(() => 'succeed',
       ({message}) => (/open it again/.test(message) ? 'need a restart' : null));
-  }, 10000);
+  });
   t.diagnostic(`with space again writes ${again}`);
   await restart(instance);
-  await eventually('writes succeed', () => write(cluster, acknowledged).catch(() => false), 10000);
+  await eventually('writes succeed', () => write(cluster, acknowledged).catch(() => false));
   await allThere(cluster, acknowledged);
 });
 

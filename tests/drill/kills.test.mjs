@@ -35,7 +35,7 @@ test('acknowledged writes and deletes survive kill -9 of every cluster in turn',
     ...CLUSTERS.map(id => new Writer({...mix, raw: direct[id], name: id})),
     ...CLUSTERS.map(id => new Writer({...mix, raw: direct[id], name: `${id}b`, pauseMs: 1})),
     ...[0, 1, 2, 3].map(i => new Writer({...routed, name: `multi${i}`,
-      raw: instance.raw('multi', {deadlineMs: 2000})})),
+      raw: instance.raw('multi')})),
   ];
   const tokens = new TokenChecker(instance.raw('multi'), Object.values(direct));
   clients.push(...writers, tokens);
@@ -47,6 +47,7 @@ test('acknowledged writes and deletes survive kill -9 of every cluster in turn',
     await sleep(dice.between(200, 600));
     await instance.startCluster(cluster);
   }
+  await eventually('a token is true', () => tokens.proved > 0 || tokens.wrong.length > 0);
   await Promise.all(clients.map(client => client.stop()));
   t.diagnostic(`directly: ${ledger.writes} writes, ${ledger.deletes} deletes, ` +
     `${ledger.errors.length} requests failed with the cluster they were sent to`);
@@ -61,7 +62,6 @@ test('acknowledged writes and deletes survive kill -9 of every cluster in turn',
   t.diagnostic((await instance.digest()).trim());
   assert.deepEqual(routed.ledger.errors, []);
   assert.deepEqual(tokens.wrong, []);
-  assert.ok(tokens.proved > 0);
 });
 
 test('a delete elsewhere beats what a cluster accepted right after its restart', async t => {
@@ -80,6 +80,7 @@ test('a delete elsewhere beats what a cluster accepted right after its restart',
     const {row} = await second.readRow('fleet', `row${i}`);
     unseen += row ? 0 : 1;
     await second.mutate('fleet', `row${i}`, deleteRow);
+    await instance.kill('lab-c1').catch(() => {}); // returns when it is gone, if it is not yet
     await instance.startCluster('lab-c1');
     await replicated(instance);
     assert.equal((await second.readRow('fleet', `row${i}`)).row, null, `row${i}`);

@@ -76,7 +76,7 @@ function add(client, key, idempotency) {
     idempotency,
   };
   return new Promise((done, fail) => {
-    client.data.mutateRow(request, {deadline: Date.now() + 10000}, err => (err ? fail(err) : done()));
+    client.data.mutateRow(request, {deadline: Date.now() + 60000}, err => (err ? fail(err) : done()));
   });
 }
 

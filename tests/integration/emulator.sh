@@ -28,7 +28,7 @@ start() {
     TMPDIR=$dir/tmp "$program" "$@" >"$dir/$name" 2>"$dir/$name.err" &
     pid=$!
     pids+=("$pid")
-    for _ in $(seq 100); do
+    for _ in $(seq 1200); do
         line=$(head -1 "$dir/$name")
         [ -z "$line" ] || break
         kill -0 "$pid" 2>/dev/null || fail "$name ended: $(cat "$dir/$name.err")"

@@ -30,7 +30,7 @@ answers 200 '. == {}'
 rest POST "$instance/tables/curl:generateConsistencyToken" '{}'
 answers 200 '.consistencyToken | length > 0'
 token=$(jq -c '{consistencyToken}' "$dir/body")
-for _ in $(seq 50); do
+for _ in $(seq 600); do
     rest POST "$instance/tables/curl:checkConsistency" "$token"
     [ "$(jq -r .consistent "$dir/body")" = true ] && break
     sleep 0.1

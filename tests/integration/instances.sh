@@ -38,7 +38,7 @@ begun() {
 
 # ended OPERATION: waits until it is done; its answer is in $dir/body.
 ended() {
-    for _ in $(seq 200); do
+    for _ in $(seq 1200); do
         rest GET "v2/$1"
         [ "$status" = 200 ] || return 0
         [ "$(jq .done "$dir/body")" != true ] || return 0

@@ -29,7 +29,7 @@ start() {
     rm -f "$dir/$name.json"
     "$atoll" "$@" --run-file "$dir/$name.json" 2>>"$dir/$name.log" &
     pids[$name]=$!
-    for _ in $(seq 600); do
+    for _ in $(seq 2400); do
         [ ! -e "$dir/$name.json" ] || return 0
         kill -0 "${pids[$name]}" 2>/dev/null || fail "$name ended"
         sleep 0.05
@@ -53,7 +53,7 @@ is() {
 
 # until_is PATH FILTER: GET it until it fits.
 until_is() {
-    for _ in $(seq 300); do
+    for _ in $(seq 1200); do
         rest GET "$1"
         ! jq -e "$2" "$dir/body" >/dev/null 2>&1 || return 0
         sleep 0.1

@@ -80,7 +80,7 @@ waits_for_a_dead_zone() {
         fail 'waitforreplication is true while a zone is down'
     fi
     "$atoll" start lab-c3 --state-dir "$state" >/dev/null
-    timeout 60 "${cbt[@]}" waitforreplication waiting >/dev/null || fail 'waitforreplication after restart'
+    timeout 120 "${cbt[@]}" waitforreplication waiting >/dev/null || fail 'waitforreplication after restart'
     "${cbt[@]}" deletetable waiting
     echo "ok: waitforreplication waits for a dead zone"
 }

@@ -18,6 +18,7 @@ import {Raw} from './raw.mjs';
 const run = promisify(execFile);
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 export const ATOLL = resolve(ROOT, process.env.ATOLL ?? 'build/release/atoll');
+const WAIT_MS = 120000;
 const FAULT = /level=fatal|Sanitizer:|runtime error:/;
 
 /** Folders whose processes run; a test that fails may not come to stop them. */
@@ -125,7 +126,6 @@ export class Instance {
     return found;
   }
 
-  /** Stops all processes; throws when one of them had reported a fault, and keeps the folder then. */
   /** Lines that a sanitizer wrote, of any process. */
   async complaints() {
     const names = await readdir(join(this.dir, 'logs'));
@@ -133,7 +133,10 @@ export class Instance {
     return logs.flatMap(log => log.split('\n').filter(line => /Sanitizer:|runtime error:/.test(line)));
   }
 
-  /** Also fails when a sanitizer found something, be it a leak at the end. */
+  /**
+   * Stops all processes; throws when one of them had reported a fault, or a sanitizer found something,
+   * be it a leak at the end, and keeps the folder then.
+   */
   async stop() {
     this.#clients.forEach(client => client.close());
     await this.down();
@@ -156,19 +159,22 @@ async function output(program, ...args) {
   }
 }
 
-/** Waits until `check` returns something true; throws with `what` after the time. */
-export async function eventually(what, check, ms = 30000) {
+/**
+ * Waits until `check` returns something true; throws with `what` after the time. That only ends a test
+ * which hangs; how fast something is to be it does not say.
+ */
+export async function eventually(what, check, ms = WAIT_MS, pauseMs = 50) {
   const end = Date.now() + ms;
   for (;;) {
     const value = await check();
     if (value) return value;
     if (Date.now() > end) throw new Error(`not within ${ms} ms: ${what}`);
-    await new Promise(done => setTimeout(done, 50));
+    await new Promise(done => setTimeout(done, pauseMs));
   }
 }
 
 /** Waits until no pair of clusters lags, as far as `atoll status` knows. */
-export async function replicated(instance, ms = 60000) {
+export async function replicated(instance, ms = WAIT_MS) {
   await eventually('replication has caught up', async () => {
     const {clusters} = await instance.status();
     return clusters.every(c =>

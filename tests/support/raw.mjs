@@ -37,7 +37,7 @@ const PARAMS_KEY = 'x-goog-ext-425905942-bin';
 
 export class Raw {
   /** `profile` is an app profile's id, '' for the default one. A deadline of 0 is none. */
-  constructor(endpoint, {project = 'atoll', instance = 'lab', profile = '', deadlineMs = 10000} = {}) {
+  constructor(endpoint, {project = 'atoll', instance = 'lab', profile = '', deadlineMs = 60000} = {}) {
     const insecure = grpc.credentials.createInsecure();
     this.data = new API.v2.Bigtable(endpoint, insecure, CHANNEL);
     this.admin = new API.admin.v2.BigtableTableAdmin(endpoint, insecure, CHANNEL);

@@ -53,16 +53,21 @@ export default [
     id: 'S5',
     what: `A row of ${CELLS} cells: adding one does not cost as much as writing all`,
     steps: [
-      act('the fastest of three writes of one cell', async (target, table) => {
-        const timed = async mutations => {
+      act('the fastest of three writes of one cell, beside those to a row of few', async (target, table) => {
+        const timed = async (row, mutations) => {
           const start = performance.now();
-          assert.equal((await mutate('wide', mutations).run(target, table)).code, 'OK');
+          assert.equal((await mutate(row, mutations).run(target, table)).code, 'OK');
           return performance.now() - start;
         };
-        const all = await timed(Array.from({length: CELLS}, (_, i) => set(`f:q${i}=v`)));
-        const took = [];
-        for (const i of [1, 2, 3]) took.push(await timed(set(`f:new${i}=v`)));
-        return Math.min(...took) < Math.max(50, all / 3); // a busy machine is slow in both
+        const all = await timed('wide', Array.from({length: CELLS}, (_, i) => set(`f:q${i}=v`)));
+        const wide = [];
+        const narrow = [];
+        for (const i of [1, 2, 3]) {
+          wide.push(await timed('wide', set(`f:new${i}=v`)));
+          narrow.push(await timed('narrow', set(`f:new${i}=v`)));
+        }
+        // A busy machine or a slow disk is slow in all of them.
+        return Math.min(...wide) < Math.max(50, all / 3, 3 * Math.min(...narrow));
       }).gives(true),
       read('wide').picking(({messages}) => messages.reduce((n, m) => n + m.chunks.length, 0)).gives(CELLS + 3),
       getTable('SCHEMA_VIEW', table => Object.keys(table.column_families).sort()).gives(['f', 'g']),
