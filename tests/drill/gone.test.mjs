@@ -14,9 +14,9 @@ import {setCell} from '../support/raw.mjs';
 
 const TABLE = 'fleet';
 const CAP_MIB = 16;
-const COPY_MIB_PER_S = 4; // so that a copy takes long enough to be seen
+const COPY_MIB_PER_S = 32; // so that a copy takes long enough to be seen
 const VALUE_BYTES = 1000;
-const ROWS = 2000; // they are overwritten, so that the log grows and the data hardly
+const ROWS = 2000; // of each writer; they are overwritten
 const ZONES = ['us-central1-b', 'us-east1-c', 'europe-west1-b', 'us-west1-a'];
 
 async function begin(t, count) {
