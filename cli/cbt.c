@@ -198,7 +198,7 @@ static int run(struct at_cbt *cbt, const char *endpoint, int argc, char **argv)
         return at_cbt_fatal("Unknown command \"%s\"", argv[0]);
     if (!endpoint)
         endpoint = getenv("BIGTABLE_EMULATOR_HOST");
-    if (!endpoint)
+    if (!endpoint || endpoint[0] == '\0')
         return at_cbt_fatal("Missing endpoint: give --endpoint or set BIGTABLE_EMULATOR_HOST");
     if (at_cbt_connect(cbt, endpoint, 1, &error) != AT_OK)
         return at_cbt_fatal("%s", error.msg);

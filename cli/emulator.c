@@ -129,6 +129,7 @@ static int run(struct emulator *e, const struct at_go_flag *flags)
         .grpc_host = e->address.host,
         .on_serving = on_serving,
         .ctx = e,
+        .name = "emulator",
     };
     int status = at_cluster_main(&options);
     if (e->temporary)

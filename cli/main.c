@@ -50,8 +50,26 @@ static bool is_called_emulator(const char *program)
     return strcmp(slash ? slash + 1 : program, "cbtemulator") == 0;
 }
 
+static int run(const char *command, int argc, char **argv)
+{
+    for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++) {
+        if (strcmp(command, COMMANDS[i].name) != 0)
+            continue;
+        char name[32];
+        (void)snprintf(name, sizeof(name), "atoll %s", COMMANDS[i].name);
+        argv[0] = name;
+        return COMMANDS[i].run(argc, argv);
+    }
+    (void)fprintf(stderr, "atoll: unknown command '%s'\n\n", command);
+    print_usage(stderr);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
+    char help[] = "--help"; /* of `atoll help COMMAND` */
+    char *help_argv[] = {NULL, help, NULL};
+
     (void)signal(SIGPIPE, SIG_IGN);
     if (argc > 0 && is_called_emulator(argv[0]))
         return at_command_emulator(argc, argv);
@@ -59,7 +77,11 @@ int main(int argc, char **argv)
         print_usage(stderr);
         return 2;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+    argp_err_exit_status = 2;
+    if (argc > 2 && strcmp(argv[1], "help") == 0)
+        return run(argv[2], 2, help_argv);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
         print_usage(stdout);
         return 0;
     }
@@ -67,16 +89,5 @@ int main(int argc, char **argv)
         (void)puts("atoll " ATOLL_VERSION);
         return 0;
     }
-    argp_err_exit_status = 2;
-    for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++) {
-        if (strcmp(argv[1], COMMANDS[i].name) != 0)
-            continue;
-        char name[32];
-        (void)snprintf(name, sizeof(name), "atoll %s", COMMANDS[i].name);
-        argv[1] = name;
-        return COMMANDS[i].run(argc - 1, argv + 1);
-    }
-    (void)fprintf(stderr, "atoll: unknown command '%s'\n\n", argv[1]);
-    print_usage(stderr);
-    return 2;
+    return run(argv[1], argc - 1, argv + 1);
 }

@@ -52,7 +52,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case OPT_SPAN:
         o->span_ms = strtoull(arg, &end, 10);
-        if (*arg == '\0' || *end != '\0')
+        if (*arg < '0' || *arg > '9' || *end != '\0')
             argp_error(state, "--span: expected milliseconds");
         return 0;
     case ARGP_KEY_ARG:

@@ -14,6 +14,7 @@
 
 #define SERVING_MS_MAX 30000
 #define STOP_MS_MAX 10000
+#define SHIPPED "configs/three-zones.yaml"
 
 struct up_options {
     const char *file; /* NULL: the one in the state directory, else configs/three-zones.yaml */
@@ -106,7 +107,6 @@ static const char *default_file(struct at_arena *arena, const char *state_dir)
     const char *own = at_arena_printf(arena, "%s/instance.yaml", state_dir);
     if (access(own, R_OK) == 0)
         return own;
-    static const char SHIPPED[] = "configs/three-zones.yaml";
     if (access(SHIPPED, R_OK) == 0)
         return SHIPPED;
     char program[4096];
@@ -154,6 +154,12 @@ static int up(const struct up_options *o)
     at_arena_init(&arena, AT_KIB);
     const char *file = o->file ? o->file : default_file(&arena, o->state_dir);
     int status = 0;
+    if (!o->file && access(file, F_OK) != 0) {
+        (void)fputs("atoll up: which instance file? There is no " SHIPPED " here; say -c FILE\n",
+                    stderr);
+        at_arena_deinit(&arena);
+        return 2;
+    }
     block_signals();
     if (at_state_dir_create(&s, o->state_dir, file, o->grpc_port, o->http_port, &error) != AT_OK ||
         start_all(&s, &started, &error) != AT_OK)

@@ -471,6 +471,9 @@ static enum at_code open_sides(struct verify *v,
 {
     char endpoint[300];
 
+    for (uint32_t i = 0; i < o->cluster_count; i++)
+        if (at_state_dir_cluster(s, o->clusters[i]) < 0)
+            return at_fail(reterr, AT_NOT_FOUND, "the instance has no cluster %s", o->clusters[i]);
     for (uint32_t i = 0; i < s->instance.cluster_count; i++) {
         const struct at_cluster_config *c = &s->instance.clusters[i];
         if (!wanted(o, c->id))

@@ -82,7 +82,9 @@ int at_cluster_main(const struct at_cluster_options *options)
     p->clock = at_clock_system();
     at_arena_init(&p->arena, 64 * AT_KIB);
     enum at_code code = run(p, &error);
-    if (code != AT_OK)
+    if (code != AT_OK && options->name)
+        (void)fprintf(stderr, "%s: %s\n", options->name, error.msg);
+    else if (code != AT_OK)
         (void)fprintf(stderr, "atoll cluster %s: %s: %s\n", options->cluster_id, at_code_name(code),
                       error.msg);
     shut_down(p);

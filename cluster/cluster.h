@@ -13,6 +13,7 @@ struct at_cluster_options {
     /* Runs once the cluster serves; may be NULL. */
     void (*on_serving)(void *ctx, uint16_t grpc_port);
     void *ctx;
+    const char *name; /* how a message on stderr begins; NULL: "atoll cluster ID" and the code */
     const char *run_file; /* where to write {"pid","grpc","peer"} once serving; may be NULL */
 };
 
