@@ -9,7 +9,6 @@
 #include "google/protobuf/empty.pb-c.h"
 
 #define PAGE_SIZE_MAX 1000 /* also what 0 means */
-#define PAGE_TOKEN_BYTES_MAX 512
 
 size_t at_admin_add(struct at_service *service,
                     const struct at_admin_method *from,
@@ -172,9 +171,10 @@ enum at_code at_admin_child(const struct at_service *service,
     return AT_OK;
 }
 
-/* A token is the last name that was given, behind its checksum: what a client made up itself is
- * told from it, rather than taken for a name that nothing follows. */
+/* A token is the last key that was given, behind its checksum: what a client made up itself is
+ * told from it, rather than taken for a key that nothing follows. */
 #define PAGE_CHECK_BYTES 4
+#define PAGE_TOKEN_BYTES_MAX (AT_ADMIN_PAGE_KEY_BYTES_MAX + PAGE_CHECK_BYTES)
 
 static bool read_token(const char *token, struct at_buf *bytes, struct at_slice *ret_name)
 {

@@ -42,7 +42,7 @@ struct at_change {
                            const struct at_catalog *catalog,
                            struct at_error *reterr);
     at_operation_answer_fn answer;
-    Google__Longrunning__Operation *operation;
+    Google__Longrunning__Operation *operation; /* that stands for it; NULL: none does */
 };
 
 /* at_change_submit gives the change to the writer; then `reply` or `refuse` runs. */
@@ -108,7 +108,8 @@ AT_MUST_USE enum at_code at_admin_child(const struct at_service *service,
                                         struct at_slice *ret_id,
                                         struct at_error *reterr);
 
-/* Pages go by names: a token is the last name that was given. */
+/* Pages go by keys, most of them names: a token is the last key that was given. */
+#define AT_ADMIN_PAGE_KEY_BYTES_MAX 1024
 struct at_admin_page {
     uint32_t size;
     struct at_slice after; /* empty: from the start */

@@ -33,9 +33,16 @@ const char *at_backup_field_text(const Google__Bigtable__Admin__V2__Backup *back
     return field == AT_BACKUP_FIELD_SOURCE_TABLE ? backup->source_table : backup->source_backup;
 }
 
+/* Times of backups are checked, those in the token of a page may be anybody's. */
 static int64_t micros(const Google__Protobuf__Timestamp *t)
 {
-    return t ? t->seconds * 1000000 + t->nanos / 1000 : 0;
+    const int64_t limit = INT64_MAX / 1000000 - 3000;
+
+    if (!t)
+        return 0;
+    if (t->seconds > limit || t->seconds < -limit)
+        return t->seconds > 0 ? INT64_MAX : INT64_MIN;
+    return t->seconds * 1000000 + t->nanos / 1000;
 }
 
 int64_t at_backup_field_number(const Google__Bigtable__Admin__V2__Backup *backup,

@@ -1,61 +1,54 @@
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/assert.h"
 #include "base/namespace.h"
 #include "cluster/admin/backup.h"
 #include "cluster/admin/backup_filter.h"
 #include "cluster/admin/backup_order.h"
+#include "cluster/admin/instance_view.h"
+#include "cluster/admin/lookup.h"
 
 /* GetBackup and ListBackups. Any cluster knows all backups; only its own it has. A page's token is
- * the name of the last backup on it; lists are sorted anew for each page. */
+ * what the last backup on it is sorted by; lists are sorted anew for each page. */
 
 typedef Google__Bigtable__Admin__V2__Backup backup_t;
+typedef Google__Bigtable__Admin__V2__ListBackupsResponse list_t;
 
 #define CLUSTERS "/clusters/"
 
 struct backup_list {
-    struct at_service *service;
-    struct at_arena *arena;
+    const struct at_lookup *lookup;
     struct at_admin_parent parent;
     struct at_slice cluster; /* empty: all */
     struct at_backup_filter filter;
     struct at_backup_order order;
     struct at_admin_page page;
+    const backup_t *after; /* NULL: from the start */
     backup_t **items;
     size_t count;
 };
 
-static enum at_code get_in(struct at_service *service,
-                           struct at_arena *arena,
-                           const char *full,
-                           const struct at_catalog *catalog,
-                           backup_t **ret_backup,
-                           struct at_error *reterr)
+static enum at_code get_backup(const struct at_lookup *lookup,
+                               const void *request,
+                               const ProtobufCMessage **ret_answer,
+                               struct at_error *reterr)
 {
+    const Google__Bigtable__Admin__V2__GetBackupRequest *in = request;
     struct at_backup_name name;
+    backup_t *out;
 
-    AT_TRY(at_backup_name_parse(service, full, arena, &name, reterr));
-    return at_backup_find(service, catalog, &name, arena, NULL, ret_backup, reterr);
+    AT_TRY(at_backup_name_parse(lookup->service, in->name, lookup->arena, &name, reterr));
+    AT_TRY(
+        at_backup_find(lookup->service, lookup->catalog, &name, lookup->arena, NULL, &out, reterr));
+    *ret_answer = &out->base;
+    return AT_OK;
 }
 
 void at_on_get_backup(struct at_grpc_call *call, void *ctx)
 {
-    struct at_service *service = ctx;
-    struct at_error error;
-    backup_t *backup = NULL;
-    const Google__Bigtable__Admin__V2__GetBackupRequest *in = at_service_unpack(
-        service, call, &google__bigtable__admin__v2__get_backup_request__descriptor);
-
-    if (!in)
-        return;
-    struct at_schema *schema = at_store_schema(service->store);
-    enum at_code code =
-        get_in(service, at_grpc_call_arena(call), in->name, schema->catalog, &backup, &error);
-    if (code != AT_OK)
-        at_service_fail(service, call, &error);
-    else
-        at_service_reply(service, call, &backup->base);
-    at_schema_unref(&schema);
+    at_lookup_answer(ctx, call, &google__bigtable__admin__v2__get_backup_request__descriptor,
+                     get_backup);
 }
 
 /* "projects/P/instances/I/clusters/C", with "-" for instance or cluster. */
@@ -70,10 +63,17 @@ parse_parent(struct backup_list *list, const char *parent, struct at_error *rete
                        "Invalid name '%s': projects/<project>/instances/<instance>/clusters/"
                        "<cluster> is expected",
                        parent);
-    char *instance = at_arena_printf(list->arena, "%.*s", (int)(middle - parent), parent);
-    if (strcmp(cluster, "-") != 0)
-        list->cluster = at_slice_cstr(cluster);
-    return at_admin_parent(list->service, instance, &list->parent, reterr);
+    char *instance = at_arena_printf(list->lookup->arena, "%.*s", (int)(middle - parent), parent);
+    AT_TRY(at_admin_parent(list->lookup->service, instance, &list->parent, reterr));
+    if (strcmp(cluster, "-") == 0)
+        return AT_OK;
+    list->cluster = at_slice_cstr(cluster);
+    struct at_cluster_entry entry;
+    if (list->parent.project.len == 0 && /* of all instances: some have none of this name */
+        !at_cluster_entry(list->lookup->service, list->lookup->catalog, list->cluster,
+                          list->lookup->arena, &entry))
+        return at_fail(reterr, AT_NOT_FOUND, "Cluster not found: %s", cluster);
+    return AT_OK;
 }
 
 static int compare(const void *a, const void *b, void *ctx)
@@ -84,19 +84,20 @@ static int compare(const void *a, const void *b, void *ctx)
     return at_backup_order_cmp(ctx, *x, *y);
 }
 
-static enum at_code
-collect(struct backup_list *list, const struct at_catalog *catalog, struct at_error *reterr)
+static enum at_code collect(struct backup_list *list, struct at_error *reterr)
 {
+    const struct at_catalog *catalog = list->lookup->catalog;
+    struct at_arena *arena = list->lookup->arena;
     uint32_t count = at_catalog_named_count(catalog, AT_CATALOG_BACKUP);
 
-    list->items = AT_ARENA_ARRAY(list->arena, backup_t *, count + 1);
+    list->items = AT_ARENA_ARRAY(arena, backup_t *, count + 1);
     for (uint32_t i = 0; i < count; i++) {
         const struct at_named_record *record = at_catalog_named_at(catalog, AT_CATALOG_BACKUP, i);
         struct at_backup_name name = at_backup_name_kept(record->name);
         if (!at_admin_parent_holds(&list->parent, record->name) ||
             (list->cluster.len > 0 && !at_slice_eq(list->cluster, name.cluster)))
             continue;
-        backup_t *backup = at_backup_read(list->service, record, list->arena);
+        backup_t *backup = at_backup_read(list->lookup->service, record, arena);
         if (!backup)
             return at_fail(reterr, AT_DATA_LOSS, "What is stored of backup %.*s is damaged",
                            AT_SLICE_ARG(record->name));
@@ -108,61 +109,75 @@ collect(struct backup_list *list, const struct at_catalog *catalog, struct at_er
     return AT_OK;
 }
 
-/* Behind the one that the token names; one that is gone meanwhile ends the list, rather than that
- * it begins again. */
-static void cut_page(const struct backup_list *list,
-                     Google__Bigtable__Admin__V2__ListBackupsResponse *out)
+/* All that a backup may be sorted by goes into the token: it may be gone by the next page, as one
+ * who deletes page by page sees to, and the list goes on behind it all the same. */
+static enum at_code
+make_token(struct at_arena *arena, const backup_t *last, char **ret_token, struct at_error *reterr)
+{
+    AT_CLEANUP(at_buf_deinit) struct at_buf bytes;
+    backup_t key = *last;
+
+    key.encryption_info = NULL;
+    key.hot_to_standard_time = NULL;
+    at_buf_init(&bytes, AT_ADMIN_PAGE_KEY_BYTES_MAX);
+    if (at_proto_pack(&bytes, &key.base) != AT_OK)
+        return at_fail(reterr, AT_DATA_LOSS, "What is stored of backup %s is damaged", last->name);
+    *ret_token = at_admin_page_token(arena, at_buf_slice(&bytes));
+    return AT_OK;
+}
+
+static enum at_code read_token(struct backup_list *list, struct at_error *reterr)
+{
+    if (list->page.after.len == 0)
+        return AT_OK;
+    list->after = at_proto_unpack(
+        list->lookup->arena, &google__bigtable__admin__v2__backup__descriptor, list->page.after);
+    return list->after ? AT_OK
+                       : at_fail(reterr, AT_INVALID_ARGUMENT,
+                                 "Error in field 'page_token' : not one of a list of backups");
+}
+
+static enum at_code cut_page(const struct backup_list *list, list_t *out, struct at_error *reterr)
 {
     size_t from = 0;
 
-    if (list->page.after.len > 0) {
-        while (from < list->count &&
-               !at_slice_eq(at_slice_cstr(list->items[from]->name), list->page.after))
-            from++;
-        from += from < list->count;
-    }
+    while (list->after && from < list->count &&
+           at_backup_order_cmp(&list->order, list->items[from], list->after) <= 0)
+        from++;
     out->backups = list->items + from;
     out->n_backups = list->count - from;
     if (out->n_backups <= list->page.size)
-        return;
+        return AT_OK;
     out->n_backups = list->page.size;
-    out->next_page_token =
-        at_admin_page_token(list->arena, at_slice_cstr(out->backups[out->n_backups - 1]->name));
+    return make_token(list->lookup->arena, out->backups[out->n_backups - 1], &out->next_page_token,
+                      reterr);
 }
 
-static enum at_code list_in(struct backup_list *list,
-                            const Google__Bigtable__Admin__V2__ListBackupsRequest *in,
-                            const struct at_catalog *catalog,
-                            Google__Bigtable__Admin__V2__ListBackupsResponse *out,
-                            struct at_error *reterr)
+static enum at_code list_backups(const struct at_lookup *lookup,
+                                 const void *request,
+                                 const ProtobufCMessage **ret_answer,
+                                 struct at_error *reterr)
 {
+    const Google__Bigtable__Admin__V2__ListBackupsRequest *in = request;
+    struct at_arena *arena = lookup->arena;
+    struct backup_list *list = AT_ARENA_NEW(arena, struct backup_list);
+    list_t *out = AT_ARENA_NEW(arena, list_t);
+
+    google__bigtable__admin__v2__list_backups_response__init(out);
+    list->lookup = lookup;
     AT_TRY(parse_parent(list, in->parent, reterr));
-    AT_TRY(at_backup_filter_parse(in->filter, list->arena, &list->filter, reterr));
+    AT_TRY(at_backup_filter_parse(in->filter, arena, &list->filter, reterr));
     AT_TRY(at_backup_order_parse(in->order_by, &list->order, reterr));
-    AT_TRY(at_admin_page_decode(in->page_size, in->page_token, list->arena, &list->page, reterr));
-    AT_TRY(collect(list, catalog, reterr));
-    cut_page(list, out);
+    AT_TRY(at_admin_page_decode(in->page_size, in->page_token, arena, &list->page, reterr));
+    AT_TRY(read_token(list, reterr));
+    AT_TRY(collect(list, reterr));
+    AT_TRY(cut_page(list, out, reterr));
+    *ret_answer = &out->base;
     return AT_OK;
 }
 
 void at_on_list_backups(struct at_grpc_call *call, void *ctx)
 {
-    struct at_service *service = ctx;
-    struct at_error error;
-    Google__Bigtable__Admin__V2__ListBackupsResponse out =
-        GOOGLE__BIGTABLE__ADMIN__V2__LIST_BACKUPS_RESPONSE__INIT;
-    const Google__Bigtable__Admin__V2__ListBackupsRequest *in = at_service_unpack(
-        service, call, &google__bigtable__admin__v2__list_backups_request__descriptor);
-
-    if (!in)
-        return;
-    struct backup_list *list = AT_ARENA_NEW(at_grpc_call_arena(call), struct backup_list);
-    list->service = service;
-    list->arena = at_grpc_call_arena(call);
-    struct at_schema *schema = at_store_schema(service->store);
-    if (list_in(list, in, schema->catalog, &out, &error) != AT_OK)
-        at_service_fail(service, call, &error);
-    else
-        at_service_reply(service, call, &out.base);
-    at_schema_unref(&schema);
+    at_lookup_answer(ctx, call, &google__bigtable__admin__v2__list_backups_request__descriptor,
+                     list_backups);
 }

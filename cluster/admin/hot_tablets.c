@@ -1,7 +1,5 @@
-#include <stdlib.h>
-
-#include "base/assert.h"
 #include "cluster/admin/instance_view.h"
+#include "cluster/admin/lookup.h"
 #include "cluster/service/heat.h"
 #include "cluster/service/state.h"
 
@@ -9,7 +7,7 @@
  * minute. Only the cluster itself knows them. A page token is the number of what was given. */
 
 #define PERCENT_MIN 1.0
-#define PAGE_MAX 1000
+#define SKIP_DIGITS_MAX 9
 
 typedef Google__Bigtable__Admin__V2__ListHotTabletsRequest request_t;
 typedef Google__Bigtable__Admin__V2__ListHotTabletsResponse response_t;
@@ -63,70 +61,85 @@ static Google__Bigtable__Admin__V2__HotTablet *render(const struct at_service *s
     return out;
 }
 
-static enum at_code check(struct at_service *service, const request_t *in, struct at_error *reterr)
+static enum at_code
+check(const struct at_lookup *lookup, const request_t *in, struct at_error *reterr)
 {
+    const struct at_service *service = lookup->service;
     struct at_cluster_entry entry;
     struct at_slice id;
 
     AT_TRY(at_admin_child(service, in->parent, "/clusters/", &id, reterr));
-    if (in->page_size < 0)
-        return at_fail(reterr, AT_INVALID_ARGUMENT,
-                       "Error in field 'page_size' : must not be negative");
     if (ns_of(in->start_time, 0) > ns_of(in->end_time, UINT64_MAX))
         return at_fail(reterr, AT_INVALID_ARGUMENT,
                        "Error in field 'start_time' : must not be after end_time");
     if (at_slice_eq_cstr(id, service->cluster_id))
         return AT_OK;
-    struct at_arena arena;
-    at_arena_init(&arena, 1024);
-    struct at_schema *schema = at_store_schema(service->store);
-    bool there = at_cluster_entry(service, schema->catalog, id, &arena, &entry);
-    at_schema_unref(&schema);
-    at_arena_deinit(&arena);
-    if (!there)
+    if (!at_cluster_entry(service, lookup->catalog, id, lookup->arena, &entry))
         return at_fail(reterr, AT_NOT_FOUND, "Cluster %s not found", in->parent);
     return at_fail(reterr, AT_FAILED_PRECONDITION,
                    "Hot tablets of cluster %.*s are known to itself alone; this is cluster %s",
                    AT_SLICE_ARG(id), service->cluster_id);
 }
 
-static void
-fill(struct at_service *service, const request_t *in, struct at_arena *arena, response_t *out)
+static enum at_code
+skip_of(const struct at_admin_page *page, unsigned long *ret_skip, struct at_error *reterr)
 {
+    *ret_skip = 0;
+    for (size_t i = 0; i < page->after.len; i++) {
+        uint8_t c = page->after.data[i];
+        if (c < '0' || c > '9' || page->after.len > SKIP_DIGITS_MAX)
+            return at_fail(reterr, AT_INVALID_ARGUMENT,
+                           "Error in field 'page_token' : not one of a list of hot tablets");
+        *ret_skip = *ret_skip * 10 + (unsigned long)(c - '0');
+    }
+    return AT_OK;
+}
+
+static enum at_code
+fill(const struct at_lookup *lookup, const request_t *in, response_t *out, struct at_error *reterr)
+{
+    struct at_service *service = lookup->service;
+    struct at_arena *arena = lookup->arena;
+    struct at_admin_page page;
+    unsigned long skip, at = 0;
     struct at_heat_stretch *all;
     uint64_t now_ns = at_clock_wall_ns(&service->clock);
     uint32_t count = at_heat_report(service->state->heat, now_ns, arena, &all);
     uint64_t from_ns = ns_of(in->start_time, 0), to_ns = ns_of(in->end_time, UINT64_MAX);
-    unsigned long skip = strtoul(in->page_token, NULL, 10), at = 0;
-    size_t size = in->page_size > 0 && in->page_size < PAGE_MAX ? (size_t)in->page_size : PAGE_MAX;
 
-    out->hot_tablets = AT_ARENA_ARRAY(arena, Google__Bigtable__Admin__V2__HotTablet *, size + 1);
+    AT_TRY(at_admin_page_decode(in->page_size, in->page_token, arena, &page, reterr));
+    AT_TRY(skip_of(&page, &skip, reterr));
+    out->hot_tablets = AT_ARENA_ARRAY(arena, Google__Bigtable__Admin__V2__HotTablet *, count + 1);
     for (uint32_t i = 0; i < count; i++) {
         if (all[i].percent < PERCENT_MIN || all[i].end_ns < from_ns || all[i].start_ns > to_ns ||
             at++ < skip)
             continue;
-        if (out->n_hot_tablets == size) {
-            out->next_page_token = at_arena_printf(arena, "%lu", at - 1);
-            return;
+        if (out->n_hot_tablets == page.size) {
+            const char *given = at_arena_printf(arena, "%lu", at - 1);
+            out->next_page_token = at_admin_page_token(arena, at_slice_cstr(given));
+            return AT_OK;
         }
         out->hot_tablets[out->n_hot_tablets++] = render(service, in->parent, &all[i], arena);
     }
+    return AT_OK;
+}
+
+static enum at_code list(const struct at_lookup *lookup,
+                         const void *request,
+                         const ProtobufCMessage **ret_answer,
+                         struct at_error *reterr)
+{
+    response_t *out = AT_ARENA_NEW(lookup->arena, response_t);
+
+    google__bigtable__admin__v2__list_hot_tablets_response__init(out);
+    AT_TRY(check(lookup, request, reterr));
+    AT_TRY(fill(lookup, request, out, reterr));
+    *ret_answer = &out->base;
+    return AT_OK;
 }
 
 void at_on_list_hot_tablets(struct at_grpc_call *call, void *ctx)
 {
-    struct at_service *service = ctx;
-    struct at_error error;
-    response_t out = GOOGLE__BIGTABLE__ADMIN__V2__LIST_HOT_TABLETS_RESPONSE__INIT;
-    const request_t *in = at_service_unpack(
-        service, call, &google__bigtable__admin__v2__list_hot_tablets_request__descriptor);
-
-    if (!in)
-        return;
-    if (check(service, in, &error) != AT_OK) {
-        at_service_fail(service, call, &error);
-        return;
-    }
-    fill(service, in, at_grpc_call_arena(call), &out);
-    at_service_reply(service, call, &out.base);
+    at_lookup_answer(ctx, call, &google__bigtable__admin__v2__list_hot_tablets_request__descriptor,
+                     list);
 }

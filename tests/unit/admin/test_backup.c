@@ -38,7 +38,7 @@ static void life(void **state)
     bs_expect(b, "DeleteBackup", "1:" B1, AT_OK, NULL);
     bs_expect(b, "GetBackup", "1:" B1, AT_NOT_FOUND, B1);
     bs_expect(b, "DeleteBackup", "1:" B1, AT_NOT_FOUND, B1);
-    for (int i = 0; i < 200 && bs_file(b, "c1+b1.1"); i++)
+    for (int i = 0; i < 1200 && bs_file(b, "c1+b1.1"); i++)
         (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     assert_false(bs_file(b, "c1+b1.1"));
     bs_close(b);
@@ -93,6 +93,10 @@ static struct refusal refusals[] = {
      "another instance"},
     {"a name that is none", "GetBackup", "1:b1", AT_INVALID_ARGUMENT, "b1"},
     {"a list of no cluster", "ListBackups", "1:" AFX_INSTANCE, AT_INVALID_ARGUMENT, "clusters/"},
+    {"a list of an unknown cluster", "ListBackups", "1:" AFX_INSTANCE "/clusters/c9", AT_NOT_FOUND,
+     "c9"},
+    {"a token of another list", "ListBackups", "1:" BS_C1 " 5:'5H-QQ3Q'", AT_INVALID_ARGUMENT,
+     "a list of backups"},
     {"a bad filter", "ListBackups", "1:" BS_C1 " 2:colour", AT_INVALID_ARGUMENT, "filter"},
     {"a bad order", "ListBackups", "1:" BS_C1 " 3:colour", AT_INVALID_ARGUMENT, "order_by"},
     {"an update without a mask", "UpdateBackup", "1{1:" B1 "}", AT_INVALID_ARGUMENT, "update_mask"},
@@ -134,7 +138,7 @@ static void lists(void **state)
     bs_expect(b, "ListBackups", "1:" AFX_INSTANCE "/clusters/- 3:'name desc' 4=1", AT_OK, "/b2");
     const char *token = strstr(b->text, "next_page_token:");
     assert_non_null(token);
-    char request[300];
+    char request[1000];
     (void)snprintf(request, sizeof(request),
                    "1:" AFX_INSTANCE "/clusters/- 3:'name desc' 4=5 5:'%s'",
                    strchr(token, ':') + 1);
@@ -142,6 +146,9 @@ static void lists(void **state)
     assert_non_null(strstr(b->text, "/b1"));
     assert_null(strstr(b->text, "/b2"));
     assert_null(strstr(b->text, "next_page_token"));
+    bs_expect(b, "DeleteBackup", "1:" BS_C2 "/backups/b2", AT_OK, NULL); /* the one it names */
+    bs_expect(b, "ListBackups", request, AT_OK, "backups{name:" BS_C1 "/backups/b3");
+    assert_non_null(strstr(b->text, "/b1"));
     bs_expect(b, "CopyBackup", "1:" BS_C2 " 2:c 3:" B1 " 4{1=@86400}", AT_FAILED_PRECONDITION,
               "not ready");
     bs_expect(b, "RestoreTable", "1:" AFX_INSTANCE " 2:u 3:" B1, AT_FAILED_PRECONDITION,

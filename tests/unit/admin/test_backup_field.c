@@ -38,6 +38,10 @@ static void values(void **state)
     assert_true(at_backup_field_number(&b, AT_BACKUP_FIELD_START_TIME) == 0);
     assert_true(at_backup_field_number(&b, AT_BACKUP_FIELD_SIZE_BYTES) == 7);
     assert_true(at_backup_field_number(&b, AT_BACKUP_FIELD_STATE) == 2);
+    end.seconds = INT64_MAX;
+    assert_true(at_backup_field_number(&b, AT_BACKUP_FIELD_END_TIME) == INT64_MAX);
+    end.seconds = INT64_MIN;
+    assert_true(at_backup_field_number(&b, AT_BACKUP_FIELD_END_TIME) == INT64_MIN);
 }
 
 int main(void)

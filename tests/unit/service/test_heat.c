@@ -111,6 +111,8 @@ static struct afx_case cases[] = {
       {"ListHotTablets", "1:" AFX_INSTANCE "/clusters/c2", AT_FAILED_PRECONDITION, "itself"},
       {"ListHotTablets", "1:" AFX_INSTANCE, AT_INVALID_ARGUMENT, NULL},
       {"ListHotTablets", C1 " 4=-1", AT_INVALID_ARGUMENT, "page_size"},
+      {"ListHotTablets", C1 " 5:abc", AT_INVALID_ARGUMENT, "page_token"},
+      {"ListHotTablets", C1 " 5:'5H-QQ3Q'", AT_INVALID_ARGUMENT, "a list of hot tablets"},
       {"ListHotTablets", C1 " 2{1=9} 3{1=8}", AT_INVALID_ARGUMENT, "start_time"}}},
 };
 
