@@ -3,8 +3,7 @@
  * Ports are chosen once and kept, so that a cluster which is killed and started again is found
  * where it was; only when somebody else has taken one since, another is chosen. A free port is
  * found by binding to it and letting go; all are held until the last was found, so that no two are
- * the same. It is none of those that the kernel gives to outgoing connections: one of them could
- * have the port of a cluster that is down for a moment, which then cannot start.
+ * the same.
  *
  * A process is told from others by the path of its run file on its command line: pids are given
  * again, and other instances run the same program. */
@@ -27,11 +26,10 @@
 #include <jansson.h>
 
 #include "base/prng.h"
+#include "cli/port_range.h"
 
 #define PORTS_MAX (2 * AT_MEMBERS_MAX + 2)
 #define COMMAND_LINE_BYTES_MAX 8192
-#define PORT_FREE_MIN 16384 /* the kernel's own begin at 32768 (ip_local_port_range) */
-#define PORT_FREE_COUNT 16384
 
 enum { EXIT_TRIES = 1000, EXIT_PAUSE_US = 5000 };
 
@@ -326,13 +324,13 @@ static int hold(uint16_t *port, int reuse)
     return fd;
 }
 
-static int hold_any(uint16_t *ret_port)
+static int hold_any(const struct at_port_range *range, uint16_t *ret_port)
 {
     enum { TRIES = 64 };
     for (uint32_t i = 0; i < TRIES; i++) {
         uint16_t dice;
         at_random_bytes(&dice, sizeof(dice));
-        *ret_port = (uint16_t)(PORT_FREE_MIN + dice % PORT_FREE_COUNT);
+        *ret_port = at_port_range_at(range, dice);
         int fd = hold(ret_port, 0);
         if (fd >= 0)
             return fd;
@@ -361,13 +359,14 @@ static enum at_code fill_slots(const struct slots *slots, struct at_error *reter
 {
     int held[PORTS_MAX];
     uint32_t held_count = 0;
-    enum at_code code = AT_OK;
+    struct at_port_range range;
+    enum at_code code = at_port_range_of(getenv(AT_PORT_RANGE_VARIABLE), &range, reterr);
     for (int want_free = 0; want_free < 2; want_free++) { /* given ones first */
         for (uint32_t i = 0; i < slots->count && code == AT_OK; i++) {
             const struct slot *slot = &slots->items[i];
             if (want_free != (*slot->port == 0))
                 continue;
-            int fd = want_free ? hold_any(slot->port) : hold(slot->port, 1);
+            int fd = want_free ? hold_any(&range, slot->port) : hold(slot->port, 1);
             if (fd >= 0)
                 held[held_count++] = fd;
             else if (want_free)

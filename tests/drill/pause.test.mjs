@@ -9,7 +9,7 @@ import {deleteRow, setCell} from '../support/raw.mjs';
 
 const ROUNDS = 3;
 const WRITES = 8;
-const DEADLINE_MS = 4000; // half of it is waited for the one that is paused
+const DEADLINE_MS = 8000; // half of it is waited for the one that is paused
 const PAUSED = 'lab-c1';
 
 test('rows deleted while the nearest cluster was paused stay deleted', async t => {

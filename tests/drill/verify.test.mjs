@@ -18,7 +18,8 @@ let other;
 let both; // a folder whose lab-c1 is of one instance and whose lab-c2 is of the other
 
 test.before(async () => {
-  [instance, other] = await Promise.all([Instance.start(), Instance.start()]);
+  instance = await Instance.start();
+  other = await Instance.start();
   for (const each of [instance, other]) {
     await each.raw('multi').createTable('fleet', [FAMILY]);
     const rows = Array.from({length: ROWS}, (_, i) => String(i).padStart(6, '0'));

@@ -9,6 +9,7 @@
 
 import {execFile, execFileSync} from 'node:child_process';
 import {mkdtemp, readdir, readFile, rm} from 'node:fs/promises';
+import {createServer} from 'node:net';
 import {tmpdir} from 'node:os';
 import {dirname, join, resolve} from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -30,9 +31,27 @@ process.on('exit', () => {
     } catch {} // the failure that brought it here has been told
 });
 
+/**
+ * Takes a part of the ports for this process's instances (ATOLL_PORTS), so that the port of a cluster
+ * which is down for a moment is not chosen for an instance of another test. Whoever has a part
+ * listens on its first port; without a part left it is as without this.
+ */
+const takePorts = (async () => {
+  const [first, size, parts] = [16384, 2048, 8];
+  for (let at = first; at < first + size * parts && !process.env.ATOLL_PORTS; at += size) {
+    const server = createServer();
+    const mine = await new Promise(done => server.once('error', () => done(false))
+      .listen({host: '127.0.0.1', port: at}, () => done(true)));
+    if (!mine) continue;
+    server.unref();
+    process.env.ATOLL_PORTS = `${at + 1}-${at + size - 1}`;
+  }
+})();
+
 export class Instance {
   /** `config` is a path in the repository; the state directory is made in `under`. */
   static async start({config = 'configs/three-zones.yaml', under = tmpdir()} = {}) {
+    await takePorts;
     const instance = new Instance();
     instance.dir = await mkdtemp(join(under, 'atoll-test-'));
     try {
