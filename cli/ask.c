@@ -1,6 +1,7 @@
 /* ask.c: a loop, a channel and one call, made and taken down. */
 #include "cli/ask.h"
 
+#include "atoll/v1/control.pb-c.h"
 #include "base/alloc.h"
 #include "base/limits.h"
 
@@ -41,4 +42,18 @@ enum at_code at_ask_unary(const struct at_ask *ask,
     if (!*ret_answer)
         return at_fail(reterr, AT_DATA_LOSS, "%s: the answer is malformed", ask->path);
     return AT_OK;
+}
+
+enum at_code at_ask_alive(const char *host,
+                          uint16_t port,
+                          uint32_t timeout_ms,
+                          struct at_arena *arena,
+                          struct at_error *reterr)
+{
+    Atoll__V1__StatusRequest request = ATOLL__V1__STATUS_REQUEST__INIT;
+    struct at_ask ask = {host, port, "/atoll.v1.Cluster/Status", timeout_ms};
+    void *answer;
+
+    return at_ask_unary(&ask, &request.base, &atoll__v1__cluster_status__descriptor, arena, &answer,
+                        reterr);
 }

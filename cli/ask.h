@@ -21,4 +21,13 @@ AT_MUST_USE enum at_code at_ask_unary(const struct at_ask *ask,
                                       void **ret_answer,
                                       struct at_error *reterr);
 
+/* at_ask_alive: OK when a cluster answers at all; asked before what may take it minutes, to tell
+ * one that hangs from one that works. AT_ASK_ALIVE_MS is long enough for one that is busy. */
+#define AT_ASK_ALIVE_MS 20000
+AT_MUST_USE enum at_code at_ask_alive(const char *host,
+                                      uint16_t port,
+                                      uint32_t timeout_ms,
+                                      struct at_arena *arena,
+                                      struct at_error *reterr);
+
 #endif

@@ -57,8 +57,10 @@ static bool collect(const struct at_state_dir *s, uint32_t index, const char *ta
     request.table_name = table ? at_arena_printf(&arena, "projects/%s/instances/%s/tables/%s",
                                                  s->instance.project, s->instance.instance, table)
                                : at_arena_printf(&arena, "%s", "");
-    enum at_code code = at_ask_unary(&ask, &request.base, &atoll__v1__collect_response__descriptor,
-                                     &arena, &answer, &error);
+    enum at_code code = at_ask_alive(c->host, c->grpc_port, AT_ASK_ALIVE_MS, &arena, &error);
+    if (code == AT_OK)
+        code = at_ask_unary(&ask, &request.base, &atoll__v1__collect_response__descriptor, &arena,
+                            &answer, &error);
     if (code == AT_OK) {
         const Atoll__V1__CollectResponse *r = answer;
         (void)printf("%-16s %10" PRIu64 " cells collected, %" PRIu64 " by compaction\n", c->id,

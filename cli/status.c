@@ -126,8 +126,10 @@ static bool print_digest(struct at_state_dir *s,
     struct at_ask ask = {c->host, c->grpc_port, "/atoll.v1.Cluster/Digest", DIGEST_MS};
     void *answer = NULL;
     at_arena_init(&arena, 4 * AT_KIB);
-    enum at_code code = at_ask_unary(&ask, &request.base, &atoll__v1__digest_response__descriptor,
-                                     &arena, &answer, &error);
+    enum at_code code = at_ask_alive(c->host, c->grpc_port, AT_ASK_ALIVE_MS, &arena, &error);
+    if (code == AT_OK)
+        code = at_ask_unary(&ask, &request.base, &atoll__v1__digest_response__descriptor, &arena,
+                            &answer, &error);
     bool ok = code == AT_OK && ((Atoll__V1__DigestResponse *)answer)->digest.len == 16;
     if (ok) {
         Atoll__V1__DigestResponse *d = answer;

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/escape.h"
+#include "cli/ask.h"
 #include "cli/cbt_session.h"
 #include "cli/cell_diff.h"
 #include "cli/command.h"
@@ -483,6 +484,10 @@ static enum at_code open_sides(struct verify *v,
         at_cbt_init(&side->cbt);
         side->cbt.project = s->instance.project;
         side->cbt.instance = s->instance.instance;
+        enum at_code code =
+            at_ask_alive(c->host, c->grpc_port, AT_ASK_ALIVE_MS, &side->cbt.arena, reterr);
+        if (code != AT_OK)
+            return at_wrap(reterr, code, "%s", c->id);
         (void)snprintf(endpoint, sizeof(endpoint), "%s:%u", c->host, c->grpc_port);
         AT_TRY(at_cbt_connect(&side->cbt, endpoint, 1, reterr));
     }
