@@ -19,10 +19,11 @@ const VALUE_BYTES = 1000;
 const ROWS = 2000; // of each writer; they are overwritten
 const ZONES = ['us-central1-b', 'us-east1-c', 'europe-west1-b', 'us-west1-a'];
 
+/** Every write is synced: what others have is then known at once, and the log is cut off for it. */
 async function begin(t, count) {
   const folder = await mkdtemp(join(tmpdir(), 'atoll-test-'));
   const clusters = ZONES.slice(0, count).map((zone, i) => `  - id: lab-c${i + 1}\n    zone: ${zone}\n`).join('');
-  await writeFile(join(folder, 'capped.yaml'), `project: atoll\ninstance: lab\ndurability: async\nclusters:\n` +
+  await writeFile(join(folder, 'capped.yaml'), `project: atoll\ninstance: lab\ndurability: sync\nclusters:\n` +
     `${clusters}storage:\n  log_cap_mib: ${CAP_MIB}\n  copy_mib_per_s: ${COPY_MIB_PER_S}\nprofiles:\n  - id: multi\n    routing: any\n`);
   const instance = await Instance.start({config: join(folder, 'capped.yaml')});
   t.after(async () => {
@@ -57,7 +58,7 @@ async function writePast(instance, raws, ledger, mib, {pair, names = 'w'}) {
     });
     await waiting;
   };
-  const writers = raws.map((raw, i) => new BulkWriter({raw, table: TABLE, name: `${names}${i}`, ledger, batch: 100,
+  const writers = raws.map((raw, i) => new BulkWriter({raw, table: TABLE, name: `${names}${i}`, ledger, batch: 400,
     rows: ROWS, rowsPerSecond: 1e9, valueBytes: VALUE_BYTES, gate}));
   await eventually('so much is written', () => ledger.writes >= target || ledger.errors.length > 0);
   await Promise.all(writers.map(writer => writer.stop()));
@@ -130,7 +131,7 @@ test('what nobody else has is not given up for the cap: writes are refused', asy
   const client = await instance.direct('lab-c1');
   const ledger = new Ledger();
   await instance.kill('lab-c2');
-  const writer = new BulkWriter({raw: client, table: TABLE, name: 'w', ledger, batch: 100, rowsPerSecond: 1e9,
+  const writer = new BulkWriter({raw: client, table: TABLE, name: 'w', ledger, batch: 400, rowsPerSecond: 1e9,
     valueBytes: VALUE_BYTES});
   await eventually('writes are refused', () => ledger.errors.length > 0);
   await writer.stop();
