@@ -134,7 +134,10 @@ static enum at_code take_term(struct parser *p,
     if (is_word(field, "OR") || is_word(field, "NOT"))
         return fail_at(p, "OR and NOT are not supported", reterr);
     if (!at_backup_field_find(field, &ret_term->field))
-        return fail_at(p, "the name of a field is expected before", reterr);
+        return field.len == 0 ? fail_at(p, "the name of a field is expected", reterr)
+                              : at_fail(reterr, AT_INVALID_ARGUMENT,
+                                        "Error in field 'filter' : '%.*s' is no field to filter by",
+                                        AT_SLICE_ARG(field));
     AT_TRY(take_op(p, &ret_term->op, reterr));
     bool ordered = ret_term->op > AT_BACKUP_OP_HAS;
     if (ordered &&
