@@ -117,7 +117,16 @@ void model_trim(struct model *m, uint32_t node);
 /* model_cap frees all that may be freed of one (origin, epoch). */
 void model_cap(struct model *m, uint32_t node, uint32_t origin, uint32_t epoch);
 
-/* Messages: bytes in malloc'd buffers of the caller. */
+void model_crash(struct model *m, uint32_t node);
+/* model_start brings a node up again, without its unsynced tail when `lose_tail`. */
+void model_start(struct model *m, uint32_t node, bool lose_tail);
+
+/* Positions. */
+uint64_t model_v(const struct model *m, uint32_t node, uint32_t origin, uint32_t epoch);
+uint64_t model_horizon(const struct model *m, uint32_t node);
+
+/* --- what they tell each other (replica_talk.c): bytes in malloc'd buffers of the caller --- */
+
 void model_pull(struct model *m, uint32_t node, struct at_buf *out);
 /* model_answer: `donor` reads a pull (or CLOSE) and appends its answer. At most `entries_max`
  * entries, of the origins in turn from `first_origin`. */
@@ -136,9 +145,14 @@ int model_exchange(struct model *m, uint32_t node, uint32_t donor, uint32_t entr
 /* `node` asks all that live to close its old epochs. */
 void model_close(struct model *m, uint32_t node);
 
-void model_crash(struct model *m, uint32_t node);
-/* model_start brings a node up again, without its unsynced tail when `lose_tail`. */
-void model_start(struct model *m, uint32_t node, bool lose_tail);
+/* Tokens: made or checked at once by the first of `reached`; nodes whose bit is not in it do not
+ * answer. */
+void model_token(struct model *m, uint32_t reached, struct at_token *ret_token);
+bool model_check(struct model *m, uint32_t reached, const struct at_token *token);
+
+/* model_settle lets all talk until nothing moves (those that are down stay so), and time pass. */
+void model_settle(struct model *m);
+void model_settle_once(struct model *m);
 
 /* --- members (replica_members.c). Nodes that are down or refuse answer nothing. --- */
 
@@ -158,23 +172,17 @@ bool model_leave(struct model *m, uint32_t node);
 bool model_fence(struct model *m, uint32_t coordinator, uint32_t of);
 /* model_remove: asks all that are missing and up, and writes REMOVE when all have answered. */
 bool model_remove(struct model *m, uint32_t coordinator);
-/* For replica_model.c: an entry was applied, or written. */
-void model_act_applied(struct model *m, uint32_t node, struct at_position p, uint64_t id);
 /* model_knows: `node` takes `other` for a member that is not being removed. */
 bool model_knows(const struct model *m, uint32_t node, uint32_t other);
+
+/* --- of the three files among themselves --- */
+
+uint32_t model_index(struct at_member_id id);
+/* model_after: the view becomes the new state; then the checks that hold after every step. */
+void model_after(struct model *m, uint32_t node);
+void model_log_push(struct model_log *log, struct model_entry e);
 struct at_position model_append(struct model *m, uint32_t node, uint32_t ticks, uint64_t id);
-
-/* Positions. */
-uint64_t model_v(const struct model *m, uint32_t node, uint32_t origin, uint32_t epoch);
-uint64_t model_horizon(const struct model *m, uint32_t node);
-
-/* Tokens: made or checked at once by the first of `reached`; nodes whose bit is not in it do not
- * answer. */
-void model_token(struct model *m, uint32_t reached, struct at_token *ret_token);
-bool model_check(struct model *m, uint32_t reached, const struct at_token *token);
-
-/* model_settle lets all talk until nothing moves (those that are down stay so), and time pass. */
-void model_settle(struct model *m);
-void model_settle_once(struct model *m);
+/* model_act_applied: an entry was applied, or written. */
+void model_act_applied(struct model *m, uint32_t node, struct at_position p, uint64_t id);
 
 #endif

@@ -1,26 +1,8 @@
 #include "replication/replica.h"
 
-#include "support/replica_model.h"
-#include "support/test.h"
+#include "support/model_fixture.h"
 
 #include <string.h>
-
-enum { A, B, C };
-static struct model m;
-
-static int three(void **state)
-{
-    (void)state;
-    model_init(&m, 3, false);
-    return 0;
-}
-
-static int done(void **state)
-{
-    (void)state;
-    model_deinit(&m);
-    return 0;
-}
 
 static enum at_code may_write(uint32_t node, struct at_error *reterr)
 {
@@ -179,7 +161,7 @@ static void only_a_sync_makes_the_applied_durable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, three, done)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, async_three, done)
         TEST(a_lone_fresh_cluster_accepts_writes_while_its_peers_are_down),
         TEST(positions_and_stamps_count_on),
         TEST(a_clock_ahead_of_the_others_refuses_writes_and_says_so),

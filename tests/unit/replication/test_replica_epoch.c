@@ -1,24 +1,6 @@
-#include "support/replica_model.h"
-#include "support/test.h"
+#include "support/model_fixture.h"
 
 /* Epochs, and what may be freed. */
-
-enum { A, B, C };
-static struct model m;
-
-static int async_three(void **state)
-{
-    (void)state;
-    model_init(&m, 3, false);
-    return 0;
-}
-
-static int done(void **state)
-{
-    (void)state;
-    model_deinit(&m);
-    return 0;
-}
 
 static uint64_t trim_bound(uint32_t node, uint32_t origin)
 {

@@ -1,40 +1,6 @@
-#include "replication/replica_state.h"
-#include "support/replica_model.h"
-#include "support/test.h"
+#include "support/model_fixture.h"
 
 /* Copies (rules 27-32) and what the state tells of members, on replicas alone. */
-
-enum { A, B, C };
-
-static struct model m;
-
-static int three(void **state)
-{
-    (void)state;
-    model_init(&m, 3, true);
-    return 0;
-}
-
-static int done(void **state)
-{
-    (void)state;
-    model_deinit(&m);
-    return 0;
-}
-
-static void need_a_copy_at_b(void)
-{
-    assert_true(model_write(&m, A, 1));
-    for (int i = 0; i < 2; i++) {
-        (void)model_exchange(&m, C, A, 100);
-        (void)model_exchange(&m, A, C, 100);
-    }
-    model_cap(&m, A, A, 1);
-    model_cap(&m, C, A, 1);
-    (void)model_exchange(&m, B, A, 100);
-    (void)model_exchange(&m, B, C, 100);
-    assert_int_equal(m.nodes[B].view.mode, AT_MODE_NEEDS_COPY);
-}
 
 static void only_one_that_has_what_lacks_and_knows_the_receiver_donates(void **state)
 {
@@ -123,7 +89,7 @@ static void a_copy_tells_that_a_minority_went_on(void **state)
         const struct fork_case *c = &fork_cases[i];
         struct at_vector grown;
         (void)done(NULL);
-        (void)three(NULL);
+        (void)sync_three(NULL);
         need_a_copy_at_b();
         assert_true(model_copy_begin(&m, B, A));
         m.nodes[B].copy.fork_from = c->from;
@@ -326,7 +292,7 @@ static void as_many_members_as_there_may_be(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, three, done)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, sync_three, done)
         TEST(only_one_that_has_what_lacks_and_knows_the_receiver_donates),
         TEST(a_copy_of_one_that_lacks_something_too_closes_what_it_can),
         TEST(a_copy_tells_that_a_minority_went_on),

@@ -1,59 +1,9 @@
-#include "support/replica_model.h"
-#include "support/test.h"
+#include "support/model_fixture.h"
 
 /* The schedules that broke earlier versions of the rules, one test each. A, B, C are nodes 0..2.
  * The model fails a test when an entry at or below a horizon is applied. */
 
-enum { A, B, C };
 #define ALL 7u
-#define ENOUGH 1000
-
-static struct model m;
-
-static int sync_two(void **state)
-{
-    (void)state;
-    model_init(&m, 2, true);
-    return 0;
-}
-
-static int async_three(void **state)
-{
-    (void)state;
-    model_init(&m, 3, false);
-    return 0;
-}
-
-static int sync_three(void **state)
-{
-    (void)state;
-    model_init(&m, 3, true);
-    return 0;
-}
-
-static int async_two(void **state)
-{
-    (void)state;
-    model_init(&m, 2, false);
-    return 0;
-}
-
-static int done(void **state)
-{
-    (void)state;
-    model_deinit(&m);
-    return 0;
-}
-
-static void time_passes(uint64_t ms)
-{
-    m.now_ns += ms * MODEL_MS;
-}
-
-static uint64_t stamp_of(uint32_t origin, uint32_t epoch, uint64_t seq)
-{
-    return m.truth[origin][epoch - 1].entries[seq - 1].hlc;
-}
 
 static void H1_a_promise_does_not_count_before_its_position_is_applied(void **state)
 {

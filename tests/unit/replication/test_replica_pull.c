@@ -1,24 +1,6 @@
-#include "support/replica_model.h"
-#include "support/test.h"
+#include "support/model_fixture.h"
 
 /* What is taken from others and what is not. */
-
-enum { A, B, C };
-static struct model m;
-
-static int three(void **state)
-{
-    (void)state;
-    model_init(&m, 3, true);
-    return 0;
-}
-
-static int done(void **state)
-{
-    (void)state;
-    model_deinit(&m);
-    return 0;
-}
 
 struct reply_case {
     const char *name;
@@ -211,7 +193,7 @@ static void a_promise_of_the_future_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, three, done)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, sync_three, done)
         TEST(only_replies_of_members_are_taken),
         TEST(a_reply_of_an_older_process_is_not_taken_after_a_close),
         TEST(entries_are_admitted_in_order_and_not_from_the_future),

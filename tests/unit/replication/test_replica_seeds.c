@@ -1,28 +1,7 @@
-#include "replication/replica_state.h"
-#include "support/replica_model.h"
-#include "support/test.h"
+#include "support/model_fixture.h"
 
 /* What random histories of tests/sim found in rules that had passed all schedules, one test each. A
  * to D are nodes 0 to 3. */
-
-enum { A, B, C, D };
-#define ENOUGH 1000
-
-static struct model m;
-
-static int three(void **state)
-{
-    (void)state;
-    model_init(&m, 3, true);
-    return 0;
-}
-
-static int done(void **state)
-{
-    (void)state;
-    model_deinit(&m);
-    return 0;
-}
 
 static struct at_member_id id_of(uint32_t node)
 {
@@ -35,16 +14,6 @@ static struct at_origin *origin_at(uint32_t node, uint32_t of)
     uint32_t at = at_replica_find_origin(r, id_of(of));
     assert_true(at != AT_NO_ORIGIN);
     return &r->origins[at];
-}
-
-static enum at_replica_mode mode_of(uint32_t node)
-{
-    return m.nodes[node].view.mode;
-}
-
-static void pull(uint32_t node, uint32_t donor)
-{
-    (void)model_exchange(&m, node, donor, ENOUGH);
 }
 
 static void all_pull(void)
@@ -444,7 +413,7 @@ static void more_members_than_there_may_be_are_all_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, three, done)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, sync_three, done)
         TEST(a_gap_of_what_no_living_member_has_is_none),
         TEST(a_gap_behind_the_end_of_a_closed_epoch_is_none),
         TEST(the_end_of_an_epoch_that_all_have_outlives_its_voucher),

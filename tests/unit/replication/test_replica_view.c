@@ -1,22 +1,4 @@
-#include "support/replica_model.h"
-#include "support/test.h"
-
-enum { A, B, C };
-static struct model m;
-
-static int three(void **state)
-{
-    (void)state;
-    model_init(&m, 3, false);
-    return 0;
-}
-
-static int done(void **state)
-{
-    (void)state;
-    model_deinit(&m);
-    return 0;
-}
+#include "support/model_fixture.h"
 
 static const struct at_member_view *member(uint32_t node, uint32_t of)
 {
@@ -91,7 +73,7 @@ static void the_own_promise_is_never_above_the_durable_reservation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, three, done)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, async_three, done)
         TEST(it_tells_what_is_known_of_each_member),
         TEST(a_copy_is_the_same_and_reuses_its_memory),
         TEST(the_own_promise_is_never_above_the_durable_reservation),
