@@ -95,13 +95,6 @@ void at_record_add_commit(struct at_record_builder *b)
     b->count++;
 }
 
-void at_record_add_abandon(struct at_record_builder *b)
-{
-    AT_ASSERT(b->entry_at != 0);
-    b->bytes.len = b->entry_at;
-    b->entry_at = 0;
-}
-
 struct at_slice at_record_finish(struct at_record_builder *b)
 {
     AT_ASSERT(b->entry_at == 0);

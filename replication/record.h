@@ -42,7 +42,6 @@ AT_MUST_USE enum at_code at_record_add(struct at_record_builder *b, const struct
 AT_MUST_USE enum at_code
 at_record_add_begin(struct at_record_builder *b, uint64_t hlc, uint32_t ticks, size_t payload_max);
 void at_record_add_commit(struct at_record_builder *b);
-void at_record_add_abandon(struct at_record_builder *b);
 
 /* at_record_finish returns the record's bytes; they live until the next begin. */
 struct at_slice at_record_finish(struct at_record_builder *b);

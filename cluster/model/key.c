@@ -36,9 +36,6 @@ static enum at_code unescaped(const uint8_t *p,
                               struct at_buf *scratch,
                               struct at_slice *ret_s);
 static struct at_stamp get_stamp(const uint8_t *p);
-static enum at_code seek_column(struct at_buf *out,
-                                const struct at_key *column, /* its ids, row and qualifier */
-                                uint8_t end);
 
 enum at_code at_key_encode(const struct at_key *key, struct at_buf *out)
 {
@@ -242,38 +239,20 @@ enum at_code at_key_seek_family_end(struct at_buf *out, uint32_t table, uint32_t
     return AT_OK;
 }
 
-enum at_code at_key_seek_column(struct at_buf *out,
-                                uint32_t table,
-                                uint32_t family,
-                                struct at_slice row,
-                                struct at_slice qualifier)
-{
-    struct at_key column = {.table = table, .family = family, .row = row, .qualifier = qualifier};
-
-    return seek_column(out, &column, END_MARKER);
-}
-
 enum at_code at_key_seek_column_after(struct at_buf *out,
                                       uint32_t table,
                                       uint32_t family,
                                       struct at_slice row,
                                       struct at_slice qualifier)
 {
-    struct at_key column = {.table = table, .family = family, .row = row, .qualifier = qualifier};
-
-    return seek_column(out, &column, END_AFTER);
-}
-
-static enum at_code seek_column(struct at_buf *out, const struct at_key *column, uint8_t end)
-{
-    size_t row_len = escaped_len(column->row);
-    size_t qualifier_len = escaped_len(column->qualifier);
+    size_t row_len = escaped_len(row);
+    size_t qualifier_len = escaped_len(qualifier);
     size_t len = AT_KEY_PREFIX_BYTES + row_len + END_BYTES + qualifier_len + END_BYTES;
 
     AT_TRY(at_buf_reserve(out, len));
-    uint8_t *p = put_prefix(out->data + out->len, column->table, column->family);
-    p = put_end(put_escaped(p, column->row, row_len), END_CELL);
-    put_end(put_escaped(p, column->qualifier, qualifier_len), end);
+    uint8_t *p = put_prefix(out->data + out->len, table, family);
+    p = put_end(put_escaped(p, row, row_len), END_CELL);
+    put_end(put_escaped(p, qualifier, qualifier_len), END_AFTER);
     out->len += len;
     return AT_OK;
 }

@@ -86,19 +86,14 @@ size_t at_key_row_group(struct at_slice key);
  * at_key_seek_row: the first possible key of `row` in (table, family); an empty row gives the start
  * of the family.
  * at_key_seek_row_after: the first possible key behind all of `row`'s.
- * at_key_seek_family_end: the first key behind the family. */
+ * at_key_seek_family_end: the first key behind the family.
+ * at_key_seek_column_after: the first possible key behind all of the column's. */
 AT_MUST_USE enum at_code
 at_key_seek_row(struct at_buf *out, uint32_t table, uint32_t family, struct at_slice row);
 AT_MUST_USE enum at_code
 at_key_seek_row_after(struct at_buf *out, uint32_t table, uint32_t family, struct at_slice row);
 AT_MUST_USE enum at_code
 at_key_seek_family_end(struct at_buf *out, uint32_t table, uint32_t family);
-/* at_key_seek_column: the first possible key of the column; _after: behind all of it. */
-AT_MUST_USE enum at_code at_key_seek_column(struct at_buf *out,
-                                            uint32_t table,
-                                            uint32_t family,
-                                            struct at_slice row,
-                                            struct at_slice qualifier);
 AT_MUST_USE enum at_code at_key_seek_column_after(struct at_buf *out,
                                                   uint32_t table,
                                                   uint32_t family,

@@ -315,8 +315,6 @@ static void seeks_bracket_rows_columns_and_families_exactly(void **state)
         check_seek(&b, &s, row_cmp >= 0);
         assert_int_equal(at_key_seek_row_after(&b, table, family, row), AT_OK);
         check_seek(&b, &s, row_cmp > 0);
-        assert_int_equal(at_key_seek_column(&b, table, family, row, qualifier), AT_OK);
-        check_seek(&b, &s, column_cmp >= 0);
         assert_int_equal(at_key_seek_column_after(&b, table, family, row, qualifier), AT_OK);
         check_seek(&b, &s, column_cmp > 0);
     }

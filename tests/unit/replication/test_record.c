@@ -71,7 +71,7 @@ static void begin_empties_the_builder(void **state)
     at_record_builder_deinit(&b);
 }
 
-static void an_abandoned_or_too_large_entry_leaves_the_record_as_it_was(void **state)
+static void a_too_large_entry_leaves_the_record_as_it_was(void **state)
 {
     struct at_record_builder b;
     struct at_record_reader r;
@@ -84,9 +84,6 @@ static void an_abandoned_or_too_large_entry_leaves_the_record_as_it_was(void **s
     assert_int_equal(at_record_add(&b, &e), AT_OK);
     assert_int_equal(at_record_add(&b, &large), AT_RESOURCE_EXHAUSTED);
     assert_int_equal(at_record_add_begin(&b, 6, 1, AT_ENTRY_BYTES_MAX + 1), AT_RESOURCE_EXHAUSTED);
-    assert_int_equal(at_record_add_begin(&b, 6, 1, 20), AT_OK);
-    assert_int_equal(at_buf_append(&b.bytes, AT_LIT("half")), AT_OK);
-    at_record_add_abandon(&b);
     assert_int_equal(b.count, 1);
     assert_int_equal(at_record_open(&r, at_record_finish(&b)), AT_OK);
     assert_int_equal(at_record_next(&r, &e), AT_OK);
@@ -178,7 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_come_out_as_they_went_in),
         cmocka_unit_test(begin_empties_the_builder),
-        cmocka_unit_test(an_abandoned_or_too_large_entry_leaves_the_record_as_it_was),
+        cmocka_unit_test(a_too_large_entry_leaves_the_record_as_it_was),
         cmocka_unit_test(every_prefix_of_a_record_is_refused),
         cmocka_unit_test(malformed_records_are_refused),
         cmocka_unit_test(a_reader_that_failed_stays_failed),
