@@ -20,14 +20,6 @@ struct fence_asked {
     enum at_code code;
 };
 
-/* An answer to ours, on its way to the replica. */
-struct fence_answered {
-    struct at_room_call call; /* first */
-    struct at_arena arena;
-    struct at_message message;
-    struct at_peer_question question; /* holds the bytes that the message borrows */
-};
-
 static void run_answer(struct at_replica_call *call, struct at_replica *replica);
 static void on_answer_ready(struct at_room_call *call);
 static void run_look(struct at_replica_call *call, struct at_replica *replica);
@@ -37,7 +29,6 @@ static void ask(struct at_neighbor *peer);
 static void on_end(struct at_ask *ask);
 static void deliver(struct at_neighbor *peer, struct at_ask *ask);
 static void run_deliver(struct at_replica_call *call, struct at_replica *replica);
-static void on_delivered(struct at_room_call *call);
 static void on_written(struct at_room_act *act);
 static uint64_t lost_of(const struct at_peering *p, struct at_member_id id);
 static bool is_removed(const struct at_peering *p, const struct at_remove *remove);
@@ -223,20 +214,12 @@ static void on_end(struct at_ask *ask)
 static void deliver(struct at_neighbor *peer, struct at_ask *ask)
 {
     struct at_peering *p = peer->peering;
-    struct fence_answered *answered = AT_NEW(struct fence_answered);
+    struct at_room_answer *answered = at_room_answer_take(ask, run_deliver);
 
-    at_arena_init(&answered->arena, 4 * AT_KIB);
-    answered->call.call.run = run_deliver;
-    answered->call.on_end = on_delivered;
-    answered->question = ask->question; /* its bytes go with it */
-    ask->question.impl = NULL;
-    ask->question.reply = at_slice_make(NULL, 0);
-    bool good =
-        at_message_decode(answered->question.reply, &answered->arena, &answered->message) == AT_OK;
-    if (good && answered->message.kind == AT_MESSAGE_REFUSED)
+    if (answered->message.kind == AT_MESSAGE_REFUSED)
         at_log(AT_LOG_WARN, "a member does not fence, asking again", AT_KV_STR("peer", peer->name),
                AT_KV_SLICE("why", answered->message.u.refused));
-    if (good && answered->message.kind == AT_MESSAGE_FENCE_ANSWER &&
+    if (answered->message.kind == AT_MESSAGE_FENCE_ANSWER &&
         at_member_eq(answered->message.u.fence_answer->from, peer->id)) {
         const struct at_fence_answer *answer = answered->message.u.fence_answer;
         p->fence.due_ns = 0;
@@ -246,24 +229,13 @@ static void deliver(struct at_neighbor *peer, struct at_ask *ask)
         if (at_peering_call(p, &answered->call))
             return;
     }
-    on_delivered(&answered->call);
+    at_room_answer_free(&answered->call);
 }
 
 /* Writer thread. */
 static void run_deliver(struct at_replica_call *call, struct at_replica *replica)
 {
-    at_replica_on_fence_answer(replica, ((struct fence_answered *)call)->message.u.fence_answer);
-}
-
-static void on_delivered(struct at_room_call *call)
-{
-    struct fence_answered *answered = (struct fence_answered *)call;
-
-    if (answered->message.kind != 0)
-        at_message_deinit(&answered->message);
-    at_peer_question_done(&answered->question);
-    at_arena_deinit(&answered->arena);
-    at_free(answered);
+    at_replica_on_fence_answer(replica, ((struct at_room_answer *)call)->message.u.fence_answer);
 }
 
 static void on_written(struct at_room_act *act)

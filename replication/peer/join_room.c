@@ -22,14 +22,6 @@ struct join_asked {
     enum at_code code;
 };
 
-/* An answer to ours, on its way to the replica. */
-struct join_answered {
-    struct at_room_call call; /* first */
-    struct at_arena arena;
-    struct at_message message;
-    struct at_peer_question question; /* holds the bytes that the message borrows */
-};
-
 struct told_removed {
     struct at_room_call call; /* first */
     struct at_member_id by;
@@ -49,7 +41,6 @@ static void ask(struct at_neighbor *peer);
 static void on_end(struct at_ask *ask);
 static void deliver(struct at_neighbor *peer, struct at_ask *ask);
 static void run_deliver(struct at_replica_call *call, struct at_replica *replica);
-static void on_delivered(struct at_room_call *call);
 static void look_whether_caught_up(struct at_peering *p);
 static void run_caught_up(struct at_replica_call *call, struct at_replica *replica);
 static void on_caught_up(struct at_room_call *call);
@@ -273,18 +264,10 @@ static void on_end(struct at_ask *ask)
 static void deliver(struct at_neighbor *peer, struct at_ask *ask)
 {
     struct at_peering *p = peer->peering;
-    struct join_answered *answered = AT_NEW(struct join_answered);
+    struct at_room_answer *answered = at_room_answer_take(ask, run_deliver);
     const struct at_join_answer *answer = &answered->message.u.join_answer;
 
-    at_arena_init(&answered->arena, 4 * AT_KIB);
-    answered->call.call.run = run_deliver;
-    answered->call.on_end = on_delivered;
-    answered->question = ask->question; /* its bytes go with it */
-    ask->question.impl = NULL;
-    ask->question.reply = at_slice_make(NULL, 0);
-    bool good =
-        at_message_decode(answered->question.reply, &answered->arena, &answered->message) == AT_OK;
-    bool answers = good && answered->message.kind == AT_MESSAGE_JOIN_ANSWER;
+    bool answers = answered->message.kind == AT_MESSAGE_JOIN_ANSWER;
     if (answers && !at_member_eq(answer->from, peer->id))
         at_neighbor_mistaken(peer);
     if (answers && at_member_eq(answer->from, peer->id) &&
@@ -298,24 +281,13 @@ static void deliver(struct at_neighbor *peer, struct at_ask *ask)
         if (at_peering_call(p, &answered->call))
             return;
     }
-    on_delivered(&answered->call);
+    at_room_answer_free(&answered->call);
 }
 
 /* Writer thread. */
 static void run_deliver(struct at_replica_call *call, struct at_replica *replica)
 {
-    at_replica_on_join_answer(replica, &((struct join_answered *)call)->message.u.join_answer);
-}
-
-static void on_delivered(struct at_room_call *call)
-{
-    struct join_answered *answered = (struct join_answered *)call;
-
-    if (answered->message.kind != 0)
-        at_message_deinit(&answered->message);
-    at_peer_question_done(&answered->question);
-    at_arena_deinit(&answered->arena);
-    at_free(answered);
+    at_replica_on_join_answer(replica, &((struct at_room_answer *)call)->message.u.join_answer);
 }
 
 /* --- caught up --- */

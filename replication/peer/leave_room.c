@@ -5,8 +5,8 @@
 /* Leaving: the replica is asked again and again how far it is; when all others have what this
  * cluster has, LEAVE is written; when all have that, it has left. A restart loses nothing: the mode
  * LEAVING is stored, and so is LEAVE. But one that turns out to lack entries which nobody can send
- * is leaving no more until a copy has brought them: then it is begun again, by this process only.
- */
+ * is leaving no more until a copy has brought them. Then this process begins it again; one that was
+ * started meanwhile is told to leave once more (cluster/departure.h). */
 
 #define RETRY_NS (100 * AT_MS_NS)
 /* Under a steady load V would run ahead of what the others have durably for as long as it is pulled

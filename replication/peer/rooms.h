@@ -52,6 +52,14 @@ struct at_room_call {
     void (*on_end)(struct at_room_call *call);
 };
 
+/* An answer on its way to the replica, with the bytes that its message borrows. */
+struct at_room_answer {
+    struct at_room_call call;  /* first; ends with at_room_answer_free */
+    struct at_message message; /* kind 0: it is none */
+    struct at_peer_question question;
+    struct at_arena arena;
+};
+
 /* One membership entry on its way through the writer. */
 struct at_room_act {
     struct at_act_write write; /* first */
@@ -360,6 +368,13 @@ bool at_peering_ask_over(struct at_peering *p,
                          uint32_t timeout_ms);
 /* at_peering_call gives a call to the writer. False: it is shutting down, on_end is not called. */
 bool at_peering_call(struct at_peering *p, struct at_room_call *call);
+/* at_room_answer_take takes the reply out of an ask that was answered; `run` is for
+ * at_peering_call.
+ */
+struct at_room_answer *at_room_answer_take(struct at_ask *ask,
+                                           void (*run)(struct at_replica_call *call,
+                                                       struct at_replica *replica));
+void at_room_answer_free(struct at_room_call *call);
 /* at_peering_act gives a membership entry to the writer. False: on_end is not called. */
 bool at_peering_act(struct at_peering *p, struct at_room_act *act);
 /* at_peering_answer replies with what is in p->out; encode_code is the encoder's result. */
