@@ -52,12 +52,10 @@ struct at_slice at_backup_pack(struct at_arena *arena, const backup_t *backup)
     return at_admin_pack(arena, &stored.base);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): a look-up with two results */
 enum at_code at_backup_find(const struct at_service *service,
                             const struct at_catalog *catalog,
                             const struct at_backup_name *name,
                             struct at_arena *arena,
-                            const struct at_named_record **ret_record,
                             backup_t **ret_backup,
                             struct at_error *reterr)
 {
@@ -66,8 +64,6 @@ enum at_code at_backup_find(const struct at_service *service,
     if (!record)
         return at_fail(reterr, AT_NOT_FOUND, "Backup not found: %s",
                        at_backup_name_full(service, arena, name));
-    if (ret_record)
-        *ret_record = record;
     *ret_backup = at_backup_read(service, record, arena);
     return *ret_backup ? AT_OK
                        : at_fail(reterr, AT_DATA_LOSS, "What is stored of backup %.*s is damaged",

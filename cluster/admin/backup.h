@@ -29,12 +29,11 @@ Google__Bigtable__Admin__V2__Backup *at_backup_read(const struct at_service *ser
 /* at_backup_pack is what is stored: without the name. */
 struct at_slice at_backup_pack(struct at_arena *arena,
                                const Google__Bigtable__Admin__V2__Backup *backup);
-/* at_backup_find: NOT_FOUND, DATA_LOSS. `ret_record` borrows the catalog; may be NULL. */
+/* at_backup_find: NOT_FOUND, DATA_LOSS. */
 AT_MUST_USE enum at_code at_backup_find(const struct at_service *service,
                                         const struct at_catalog *catalog,
                                         const struct at_backup_name *name,
                                         struct at_arena *arena,
-                                        const struct at_named_record **ret_record,
                                         Google__Bigtable__Admin__V2__Backup **ret_backup,
                                         struct at_error *reterr);
 Google__Bigtable__Admin__V2__BackupInfo *

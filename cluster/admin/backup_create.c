@@ -152,8 +152,8 @@ static enum at_code check_source(struct create_backup *c,
                                  backup_t **ret_source,
                                  struct at_error *reterr)
 {
-    AT_TRY(at_backup_find(c->change.service, catalog, &c->source, c->change.write.arena, NULL,
-                          ret_source, reterr));
+    AT_TRY(at_backup_find(c->change.service, catalog, &c->source, c->change.write.arena, ret_source,
+                          reterr));
     const backup_t *source = *ret_source;
     AT_ASSERT(source != NULL);
     if (source->source_backup[0] != '\0')

@@ -39,8 +39,7 @@ static enum at_code get_backup(const struct at_lookup *lookup,
     backup_t *out;
 
     AT_TRY(at_backup_name_parse(lookup->service, in->name, lookup->arena, &name, reterr));
-    AT_TRY(
-        at_backup_find(lookup->service, lookup->catalog, &name, lookup->arena, NULL, &out, reterr));
+    AT_TRY(at_backup_find(lookup->service, lookup->catalog, &name, lookup->arena, &out, reterr));
     *ret_answer = &out->base;
     return AT_OK;
 }
@@ -104,8 +103,7 @@ static enum at_code collect(struct backup_list *list, struct at_error *reterr)
         if (at_backup_filter_matches(&list->filter, backup))
             list->items[list->count++] = backup;
     }
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
-    qsort_r(list->items, list->count, sizeof(list->items[0]), compare, &list->order);
+    qsort_r(list->items, list->count, sizeof(backup_t *), compare, &list->order);
     return AT_OK;
 }
 

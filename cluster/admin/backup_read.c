@@ -18,15 +18,14 @@ static enum at_code read_piece(struct at_service *service,
                                struct at_error *reterr)
 {
     struct at_schema *schema = at_store_schema(service->store);
-    const struct at_named_record *record = NULL;
     struct at_backup_name name;
     backup_t *backup = NULL;
 
     enum at_code code = at_backup_name_parse(service, in->name, arena, &name, reterr);
     if (code == AT_OK)
-        code = at_backup_find(service, schema->catalog, &name, arena, &record, &backup, reterr);
+        code = at_backup_find(service, schema->catalog, &name, arena, &backup, reterr);
     if (code == AT_OK)
-        out->generation = record->generation;
+        out->generation = at_catalog_named_counter(schema->catalog, AT_CATALOG_BACKUP, name.kept);
     at_schema_unref(&schema);
     AT_TRY(code);
     AT_ASSERT(backup != NULL);

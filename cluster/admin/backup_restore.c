@@ -108,7 +108,7 @@ decide(struct at_write_catalog *write, const struct at_catalog *catalog, struct 
     backup_t *backup = NULL;
     struct at_slice fields;
 
-    AT_TRY(at_backup_find(service, catalog, &r->source, write->arena, NULL, &backup, reterr));
+    AT_TRY(at_backup_find(service, catalog, &r->source, write->arena, &backup, reterr));
     AT_ASSERT(backup != NULL);
     if (backup->state != GOOGLE__BIGTABLE__ADMIN__V2__BACKUP__STATE__READY)
         return at_fail(reterr, AT_FAILED_PRECONDITION, "%s is not ready yet", backup->name);

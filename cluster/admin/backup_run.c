@@ -194,7 +194,6 @@ static enum at_code restore(struct running *r, struct at_error *reterr)
 {
     const struct at_backup_run *run = r->run;
     struct at_schema *schema = at_store_schema(run->service->store);
-    const struct at_named_record *record = NULL;
     Google__Bigtable__Admin__V2__Backup *backup = NULL;
     struct at_backup_name name;
     uint64_t generation = 0;
@@ -202,10 +201,9 @@ static enum at_code restore(struct running *r, struct at_error *reterr)
     enum at_code code =
         at_backup_name_parse(run->service, run->job->source, &r->arena, &name, reterr);
     if (code == AT_OK)
-        code = at_backup_find(run->service, schema->catalog, &name, &r->arena, &record, &backup,
-                              reterr);
+        code = at_backup_find(run->service, schema->catalog, &name, &r->arena, &backup, reterr);
     if (code == AT_OK)
-        generation = record->generation;
+        generation = at_catalog_named_counter(schema->catalog, AT_CATALOG_BACKUP, name.kept);
     at_schema_unref(&schema);
     AT_TRY(code);
     const char *path = at_backup_path(run->service, &r->arena, &name, generation);

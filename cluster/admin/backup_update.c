@@ -66,7 +66,7 @@ static void on_updated(struct at_change *change)
 
     /* In the round of the change, a later one may have deleted it. */
     enum at_code code = at_backup_find(change->service, change->write.ret_schema->catalog, &b->name,
-                                       at_grpc_call_arena(change->call), NULL, &backup, &error);
+                                       at_grpc_call_arena(change->call), &backup, &error);
     if (code != AT_OK)
         at_service_fail(change->service, change->call, &error);
     else
@@ -96,12 +96,10 @@ static enum at_code decide_update(struct at_write_catalog *write,
                                   struct at_error *reterr)
 {
     const struct backup_change *b = (struct backup_change *)at_change_of(write);
-    const struct at_named_record *record = NULL;
     backup_t *backup = NULL;
 
-    AT_TRY(at_backup_find(b->change.service, catalog, &b->name, write->arena, &record, &backup,
-                          reterr));
-    AT_ASSERT(record != NULL && backup != NULL);
+    AT_TRY(at_backup_find(b->change.service, catalog, &b->name, write->arena, &backup, reterr));
+    AT_ASSERT(backup != NULL);
     int64_t created_s = backup->start_time ? backup->start_time->seconds : 0;
     bool copy = backup->source_backup[0] != '\0';
     if (b->sets_expiry) {
@@ -117,7 +115,7 @@ static enum at_code decide_update(struct at_write_catalog *write,
     *at_change_record(write, RECORDS_MAX) = (struct at_catalog_record){
         .kind = AT_CATALOG_BACKUP,
         .name = b->name.kept,
-        .counter = record->generation,
+        .counter = at_catalog_named_counter(catalog, AT_CATALOG_BACKUP, b->name.kept),
         .fields = at_backup_pack(write->arena, backup),
     };
     return AT_OK;
