@@ -66,7 +66,7 @@ struct at_grpc_call {
     bool answered;   /* a status is decided: nothing more is sent but what waits */
     bool cancelled;
     bool responded; /* response headers are submitted */
-    bool deferred;  /* nghttp2 waits for at_grpc_answer_resume */
+    bool deferred;  /* nghttp2 waits until there is output again */
     bool above_low;
 
     const struct at_grpc_method *method; /* NULL: unknown path */

@@ -85,8 +85,8 @@ AT_MUST_USE enum at_code at_peer_client_ask(struct at_peer_client *client,
 /* at_peer_question_done frees the reply's bytes. */
 void at_peer_question_done(struct at_peer_question *question);
 
-/* at_peer_sockets_end frees what nng keeps for the whole process, so that leak checkers see a clean
- * end. Last of all, from main; no peer socket may be open. */
+/* at_peer_sockets_end frees what nng keeps for the whole process: for tests, so that leak checkers
+ * see a clean end. Last of all, from main; no peer socket may be open. */
 void at_peer_sockets_end(void);
 
 #endif
