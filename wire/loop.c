@@ -169,22 +169,17 @@ const struct at_clock *at_loop_clock(const struct at_loop *loop)
     return &loop->clock;
 }
 
-/* Puts the chain first..last (newest first) onto the stack. */
-static void post_chain(struct at_loop *loop, struct at_mail *first, struct at_mail *last)
+void at_loop_post(struct at_loop *loop, struct at_task *task)
 {
     struct at_mail *old = atomic_load_explicit(&loop->posted, memory_order_relaxed);
+
+    AT_ASSERT(task->run != NULL);
     do {
-        last->next = old;
-    } while (!atomic_compare_exchange_weak_explicit(&loop->posted, &old, first,
+        task->mail.next = old;
+    } while (!atomic_compare_exchange_weak_explicit(&loop->posted, &old, &task->mail,
                                                     memory_order_acq_rel, memory_order_relaxed));
     if (!old)
         (void)uv_async_send(&loop->wake);
-}
-
-void at_loop_post(struct at_loop *loop, struct at_task *task)
-{
-    AT_ASSERT(task->run != NULL);
-    post_chain(loop, &task->mail, &task->mail);
 }
 
 static struct at_mail *reversed(struct at_mail *list)
@@ -197,12 +192,6 @@ static struct at_mail *reversed(struct at_mail *list)
         list = next;
     }
     return result;
-}
-
-void at_loop_post_list(struct at_loop *loop, struct at_mail *first)
-{
-    if (first)
-        post_chain(loop, reversed(first), first);
 }
 
 void at_loop_defer(struct at_loop *loop, struct at_deferred *deferred)

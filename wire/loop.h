@@ -61,9 +61,6 @@ const struct at_clock *at_loop_clock(const struct at_loop *loop);
  * the queue is bounded by those objects. */
 void at_loop_post(struct at_loop *loop, struct at_task *task);
 
-/* at_loop_post_list posts a chain of tasks (linked by mail.next, NULL-ended) with one lock. */
-void at_loop_post_list(struct at_loop *loop, struct at_mail *first);
-
 /* at_loop_defer runs `deferred` once at the end of this turn. Loop thread. */
 void at_loop_defer(struct at_loop *loop, struct at_deferred *deferred);
 

@@ -53,13 +53,8 @@ static void tasks_run_in_the_order_of_posting(void **state)
         n[i].probe = &p;
         n[i].number = i;
     }
-    at_loop_post(p.loop, &n[0].task);
-    at_loop_post(p.loop, &n[1].task);
-    n[2].task.mail.next = &n[3].task.mail;
-    n[3].task.mail.next = &n[4].task.mail;
-    at_loop_post_list(p.loop, &n[2].task.mail);
-    at_loop_post_list(p.loop, NULL);
-    at_loop_post(p.loop, &n[5].task);
+    for (uint32_t i = 0; i < 6; i++)
+        at_loop_post(p.loop, &n[i].task);
     at_loop_stop(p.loop);
     at_loop_run(p.loop);
     assert_int_equal(p.count, 6);
