@@ -21,7 +21,7 @@
  * A descriptor may be closed and its number be another's between two calls, so a duplicate is what
  * is looked at and shut down. */
 
-#define POLITELY_MS 100
+#define POLITELY_MS 300
 
 struct ends {
     nng_sockaddr local;

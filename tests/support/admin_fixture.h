@@ -218,7 +218,7 @@ static inline void afx_serve(struct afx *s)
     struct at_grpc_channel_config channel = {.host = "127.0.0.1",
                                              .port = at_grpc_server_port(s->server),
                                              .connection_count = 2,
-                                             .connect_timeout_ms = 5000};
+                                             .connect_timeout_ms = 20000};
     assert_int_equal(at_grpc_channel_open(s->loop, &channel, &s->channel, &error), AT_OK);
 }
 

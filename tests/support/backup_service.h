@@ -93,7 +93,7 @@ bs_expect(struct bs *b, const char *rpc, const char *request, enum at_code code,
 static BS_UNUSED void
 bs_await(struct bs *b, const char *rpc, const char *request, enum at_code code, const char *part)
 {
-    for (int i = 0; i < 600; i++) {
+    for (int i = 0; i < 1200; i++) {
         if (bs_call(b, rpc, request) == code && (!part || strstr(b->text, part)))
             return;
         (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);

@@ -12,6 +12,7 @@
 #include "atoll/v1/control.pb-c.h"
 #include "base/limits.h"
 #include "routing/method.h"
+#include "support/held_port.h"
 #include "support/test.h"
 #include "wire/grpc_server.h"
 #include "wire/grpc_server_impl.h"
@@ -62,6 +63,7 @@ struct fake_cluster {
     const char *id;
     const char *zone;
     uint16_t port;
+    struct held_port held; /* the port, also while nobody listens on it */
     struct at_loop *loop;
     struct at_grpc_server *server;
     struct at_grpc_method methods[FAKE_METHODS_MAX];
@@ -348,12 +350,14 @@ static inline void fake_init(struct fake_cluster *f, const char *id, const char 
     memset(f, 0, sizeof(*f));
     f->id = id;
     f->zone = zone;
+    held_port_take(&f->held);
+    f->port = f->held.port;
     atomic_store(&f->state, (int)ATOLL__V1__CLUSTER_STATE__READY);
     atomic_store(&f->lag_known, true);
     (void)pthread_mutex_init(&f->lock, NULL);
 }
 
-/* fake_up begins to listen: on a free port the first time, on the same one after that. */
+/* fake_up begins to listen: on the same port each time. */
 static inline void fake_up(struct fake_cluster *f)
 {
     uint32_t count;
@@ -374,7 +378,6 @@ static inline void fake_up(struct fake_cluster *f)
     enum at_code code = at_grpc_server_open(&config, &f->server, &error);
     if (code != AT_OK)
         fail_msg("%s", error.msg);
-    f->port = at_grpc_server_port(f->server);
     assert_int_equal(at_loop_start(f->loop, "fake", &error), AT_OK);
 }
 
@@ -392,6 +395,7 @@ static inline void fake_down(struct fake_cluster *f)
 static inline void fake_deinit(struct fake_cluster *f)
 {
     fake_down(f);
+    held_port_let_go(&f->held);
     (void)pthread_mutex_destroy(&f->lock);
 }
 
@@ -400,14 +404,25 @@ static inline uint32_t fake_count(struct fake_cluster *f)
     return atomic_load(&f->requests);
 }
 
-/* FAKE_WAIT lets real time pass until `condition` holds; at most 10 s. */
+#define FAKE_PATIENCE_MS 60000
+
+/* FAKE_WAIT lets real time pass until `condition` holds; a minute at most, and more where the
+ * machine is slow. */
 #define FAKE_WAIT(condition)                                 \
     do {                                                     \
         for (int at_ms_ = 0; !(condition); at_ms_++) {       \
-            if (at_ms_ >= 10000)                             \
+            if (at_ms_ >= FAKE_PATIENCE_MS)                  \
                 fail_msg("never came true: %s", #condition); \
             (void)usleep(1000);                              \
         }                                                    \
+    } while (0)
+
+/* FAKE_WAIT_BEATS lets heartbeats be answered by `fake`, so many of them that whatever it says now
+ * has been heard by all loops of a router. */
+#define FAKE_WAIT_BEATS(fake, loops)                                           \
+    do {                                                                       \
+        uint32_t at_from_ = atomic_load(&(fake)->heartbeats);                  \
+        FAKE_WAIT(atomic_load(&(fake)->heartbeats) >= at_from_ + 3 * (loops)); \
     } while (0)
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/limits.h"
@@ -27,6 +28,7 @@ struct grpc_fixture {
     atomic_uint hanging_count;
     atomic_size_t pending_max;
     atomic_uint drained_count;
+    atomic_uint later_count; /* threads of Later that run */
 };
 
 static const struct at_slice FIXTURE_NONE = {NULL, 0};
@@ -112,6 +114,7 @@ static inline void fixture_hang(struct at_grpc_call *call, void *ctx)
 struct fixture_later {
     struct at_task task;
     struct at_grpc_call *call;
+    struct grpc_fixture *fixture;
 };
 
 static inline void fixture_later_done(struct at_task *task)
@@ -124,17 +127,21 @@ static inline void fixture_later_done(struct at_task *task)
 static inline void *fixture_later_thread(void *arg)
 {
     struct fixture_later *l = arg;
+    struct grpc_fixture *f = l->fixture; /* the call may end before the post has returned */
     at_loop_post(at_grpc_call_loop(l->call), &l->task);
+    atomic_fetch_sub(&f->later_count, 1);
     return NULL;
 }
 
 static inline void fixture_later(struct at_grpc_call *call, void *ctx)
 {
-    (void)ctx;
+    struct grpc_fixture *f = ctx;
     pthread_t thread;
     struct fixture_later *l = AT_ARENA_NEW(at_grpc_call_arena(call), struct fixture_later);
     l->task.run = fixture_later_done;
     l->call = call;
+    l->fixture = f;
+    atomic_fetch_add(&f->later_count, 1);
     assert_int_equal(pthread_create(&thread, NULL, fixture_later_thread, l), 0);
     (void)pthread_detach(thread);
 }
@@ -144,10 +151,15 @@ static inline void fixture_open_channel(struct grpc_fixture *f, uint32_t connect
     struct at_grpc_channel_config config = {.host = "127.0.0.1",
                                             .port = at_grpc_server_port(f->server),
                                             .connection_count = connections,
-                                            .connect_timeout_ms = 2000,
-                                            .keepalive_ms = 10000};
+                                            .connect_timeout_ms = 20000,
+                                            .keepalive_ms = 60000};
     struct at_error error;
     assert_int_equal(at_grpc_channel_open(f->loop, &config, &f->channel, &error), AT_OK);
+    /* A server does not wait long for those that say nothing. */
+    for (int i = 0; i < 60000 && !at_grpc_channel_connected(f->channel); i++) {
+        at_loop_settle(f->loop);
+        (void)usleep(1000);
+    }
 }
 
 static inline void fixture_up(struct grpc_fixture *f, uint32_t connections)
@@ -182,6 +194,8 @@ static inline void fixture_stop_server(struct grpc_fixture *f)
         at_loop_stop(f->loops[i]);
     for (int i = 0; i < FIXTURE_LOOPS; i++)
         at_loop_join(f->loops[i]);
+    while (atomic_load(&f->later_count) > 0)
+        (void)usleep(100);
     at_grpc_server_close(&f->server);
     for (int i = 0; i < FIXTURE_LOOPS; i++)
         at_loop_free(&f->loops[i]);

@@ -13,6 +13,7 @@
 #include "support/test.h"
 
 #define H2_RAW_STREAMS_MAX 4096
+#define H2_RAW_PATIENCE_MS 60000 /* for whatever the server sends next */
 
 struct h2_raw_stream {
     char status[8];
@@ -139,6 +140,21 @@ static inline int h2_raw_dial(uint16_t port)
     return fd;
 }
 
+static inline void h2_raw_flush(struct h2_raw *h)
+{
+    const uint8_t *data;
+    ssize_t n;
+    while ((n = nghttp2_session_mem_send(h->session, &data)) > 0)
+        for (ssize_t off = 0; off < n;) {
+            ssize_t w = send(h->fd, data + off, (size_t)(n - off), MSG_NOSIGNAL);
+            if (w <= 0) {
+                h->eof = true;
+                return;
+            }
+            off += w;
+        }
+}
+
 /* Takes the connected socket. `window` is the initial window of streams. */
 static inline void h2_raw_open(struct h2_raw *h, int fd, uint32_t window)
 {
@@ -158,6 +174,7 @@ static inline void h2_raw_open(struct h2_raw *h, int fd, uint32_t window)
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(callbacks);
     assert_int_equal(nghttp2_submit_settings(h->session, 0, settings, 1), 0);
+    h2_raw_flush(h); /* a server does not wait long for those that say nothing */
 }
 
 static inline void h2_raw_close(struct h2_raw *h)
@@ -165,21 +182,6 @@ static inline void h2_raw_close(struct h2_raw *h)
     nghttp2_session_del(h->session);
     if (h->fd >= 0)
         (void)close(h->fd);
-}
-
-static inline void h2_raw_flush(struct h2_raw *h)
-{
-    const uint8_t *data;
-    ssize_t n;
-    while ((n = nghttp2_session_mem_send(h->session, &data)) > 0)
-        for (ssize_t off = 0; off < n;) {
-            ssize_t w = send(h->fd, data + off, (size_t)(n - off), MSG_NOSIGNAL);
-            if (w <= 0) {
-                h->eof = true;
-                return;
-            }
-            off += w;
-        }
 }
 
 /* Sends what is due and takes what comes within `ms`; false when nothing came. */
@@ -201,15 +203,15 @@ static inline bool h2_raw_step(struct h2_raw *h, int ms)
 
 static inline void h2_raw_wait_closed(struct h2_raw *h, int32_t id)
 {
-    for (int i = 0; i < 2000 && !h2_raw_at(h, id)->closed && !h->eof; i++)
-        (void)h2_raw_step(h, 10);
+    while (!h2_raw_at(h, id)->closed && !h->eof && h2_raw_step(h, H2_RAW_PATIENCE_MS))
+        continue;
     h2_raw_flush(h);
 }
 
 static inline void h2_raw_wait_eof(struct h2_raw *h)
 {
-    for (int i = 0; i < 1000 && !h->eof; i++)
-        (void)h2_raw_step(h, 10);
+    while (!h->eof && h2_raw_step(h, H2_RAW_PATIENCE_MS))
+        continue;
     assert_true(h->eof);
 }
 

@@ -25,7 +25,7 @@ static void gives_up(void **state)
     bs_start(b);
     bs_await(b, "GetBackup", "1:" B1, AT_NOT_FOUND, NULL);
     bs_expect(b, "ListOperations", "4:operations/" B1, AT_OK, "error{code:10");
-    for (int i = 0; i < 200 && bs_file(b, "c1+b1.1.tmp"); i++)
+    for (int i = 0; i < 1200 && bs_file(b, "c1+b1.1.tmp"); i++)
         (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     assert_false(bs_file(b, "c1+b1.1.tmp"));
     bs_expect(b, "GetBackup", "1:" BS_C2 "/backups/b2", AT_OK, "CREATING"); /* is another's */
@@ -73,7 +73,7 @@ static void expires(void **state)
     b->s.service.clock = (struct at_clock){fx_wall_ns, fx_mono_ns, &b->s.fx};
     atomic_store(&b->s.fx.wall_offset_ns, 2 * BS_DAY * AT_S_NS);
     bs_await(b, "GetBackup", "1:" B1, AT_NOT_FOUND, NULL);
-    for (int i = 0; i < 200 && bs_file(b, "c1+b1.1"); i++)
+    for (int i = 0; i < 1200 && bs_file(b, "c1+b1.1"); i++)
         (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     assert_false(bs_file(b, "c1+b1.1"));
     bs_close(b);

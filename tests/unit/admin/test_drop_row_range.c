@@ -110,15 +110,20 @@ static void a_member_out_of_touch_holds_it_until_the_deadline(void **state)
     struct afx_call c;
 
     atomic_store(&s->peer, AFX_PEER_GONE);
-    afx_call_init(&c, s);
-    (void)afx_start(&c, "DropRowRange", "1:$t 3=1", 600);
-    afx_finish(&c);
-    assert_int_equal(c.code, AT_DEADLINE_EXCEEDED);
-    assert_non_null(strstr(c.message, "will be on every cluster"));
+    /* The client's own deadline comes first where the machine is busy; it is told nothing then. */
+    bool told = false;
+    for (uint32_t timeout_ms = 600; !told && timeout_ms < 60000; timeout_ms *= 2) {
+        afx_call_init(&c, s);
+        (void)afx_start(&c, "DropRowRange", "1:$t 3=1", timeout_ms);
+        afx_finish(&c);
+        assert_int_equal(c.code, AT_DEADLINE_EXCEEDED);
+        told = strstr(c.message, "will be on every cluster") != NULL;
+        afx_call_deinit(&c);
+    }
+    assert_true(told);
     fx_expect_rows(&s->fx, "t", "");
     atomic_store(&s->peer, AFX_PEER_FOLLOWS);
     afx_run_steps(s, allowed, 1);
-    afx_call_deinit(&c);
 }
 
 static void a_cancelled_one_makes_room_for_the_next(void **state)

@@ -159,7 +159,7 @@ static void every_sender_s_messages_arrive_in_its_order(void **state)
         assert_int_equal(pthread_create(&threads[s], NULL, send_all, &sendings[s]), 0);
     }
     for (int count = 0; count < SENDERS * PER_SENDER;) {
-        struct at_mail *at = at_mailbox_wait(&m, 10000);
+        struct at_mail *at = at_mailbox_wait(&m, 60000);
         assert_non_null(at);
         while (at != NULL) {
             struct letter *l = (struct letter *)at;

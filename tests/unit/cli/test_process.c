@@ -35,7 +35,7 @@ static int serve(int argc, char **argv)
 {
     struct at_runfile_port ports[] = {{"grpc", 4711}};
     const char *id = argument(argc, argv, "--cluster");
-    (void)alarm(60); /* should its test fail */
+    (void)alarm(240); /* should its test fail */
     if (strcmp(id, "fails") == 0) {
         (void)fputs("level=error msg=\"the disk is full\"\nmsg=stopped\n", stderr);
         return 1;
@@ -94,21 +94,21 @@ static void a_process_serves_when_it_says_so(void **unused)
 {
     (void)unused;
     pid_t good = spawn("good"), router = spawn(AT_ROUTER_NAME);
-    assert_int_equal(at_process_wait_serving(&s, "good", good, 10000, &error), AT_OK);
-    assert_int_equal(at_process_wait_serving(&s, AT_ROUTER_NAME, router, 10000, &error), AT_OK);
+    assert_int_equal(at_process_wait_serving(&s, "good", good, 60000, &error), AT_OK);
+    assert_int_equal(at_process_wait_serving(&s, AT_ROUTER_NAME, router, 60000, &error), AT_OK);
     assert_int_equal(at_state_dir_running(&s, "good").grpc, 4711);
     assert_int_equal(getpgid(good), good); /* a Ctrl-C at our terminal is not its business */
-    assert_int_equal(at_process_stop_all(&s, 10000), 2);
+    assert_int_equal(at_process_stop_all(&s, 60000), 2);
     assert_false(at_state_dir_running(&s, "good").alive);
     assert_int_not_equal(access(at_state_dir_path(&s, "run", "good", ".json"), F_OK), 0);
-    assert_int_equal(at_process_stop_all(&s, 10000), 0);
+    assert_int_equal(at_process_stop_all(&s, 60000), 0);
 }
 
 static void one_that_dies_at_once_is_quoted(void **unused)
 {
     (void)unused;
     pid_t pid = spawn("fails");
-    assert_int_equal(at_process_wait_serving(&s, "fails", pid, 10000, &error), AT_UNAVAILABLE);
+    assert_int_equal(at_process_wait_serving(&s, "fails", pid, 60000, &error), AT_UNAVAILABLE);
     assert_non_null(strstr(error.msg, "the disk is full"));
     assert_non_null(strstr(error.msg, "fails.log"));
 }
@@ -133,7 +133,7 @@ static void waiting_ends_by_a_signal_that_is_held_back(void **unused)
     (void)sigaddset(&set, SIGINT);
     assert_int_equal(sigprocmask(SIG_BLOCK, &set, &old), 0);
     assert_int_equal(raise(SIGINT), 0);
-    assert_int_equal(at_process_wait_serving(&s, "mute", pid, 10000, &error), AT_CANCELLED);
+    assert_int_equal(at_process_wait_serving(&s, "mute", pid, 60000, &error), AT_CANCELLED);
     assert_int_equal(sigwait(&set, &number), 0);
     assert_int_equal(sigprocmask(SIG_SETMASK, &old, NULL), 0);
     assert_int_equal(kill(pid, SIGKILL), 0);
@@ -145,13 +145,13 @@ static void kill_is_for_those_that_run(void **unused)
     (void)unused;
     assert_int_equal(at_process_kill(&s, "good", &error), AT_FAILED_PRECONDITION);
     pid_t pid = spawn("good");
-    assert_int_equal(at_process_wait_serving(&s, "good", pid, 10000, &error), AT_OK);
+    assert_int_equal(at_process_wait_serving(&s, "good", pid, 60000, &error), AT_OK);
     assert_int_equal(at_process_kill(&s, "good", &error), AT_OK);
     assert_false(at_state_dir_running(&s, "good").alive);
     assert_int_equal(at_process_kill(&s, "good", &error), AT_FAILED_PRECONDITION);
     pid = spawn("good"); /* the old run file does not count */
-    assert_int_equal(at_process_wait_serving(&s, "good", pid, 10000, &error), AT_OK);
-    assert_int_equal(at_process_stop_all(&s, 10000), 1);
+    assert_int_equal(at_process_wait_serving(&s, "good", pid, 60000, &error), AT_OK);
+    assert_int_equal(at_process_stop_all(&s, 60000), 1);
 }
 
 static void touch(const char *path)
@@ -169,9 +169,9 @@ static void a_cluster_whose_data_is_gone_does_not_start_anew(void **unused)
     (void)mkdir(at_state_dir_path(&s, "data", "good", ""), 0777);
     touch(current);
     pid_t pid = spawn("good");
-    assert_int_equal(at_process_wait_serving(&s, "good", pid, 10000, &error), AT_OK);
+    assert_int_equal(at_process_wait_serving(&s, "good", pid, 60000, &error), AT_OK);
     assert_int_equal(access(born, F_OK), 0);
-    assert_int_equal(at_process_stop_all(&s, 10000), 1);
+    assert_int_equal(at_process_stop_all(&s, 60000), 1);
 
     assert_int_equal(unlink(current), 0);
     assert_int_equal(at_process_spawn(&s, "good", &pid, &error), AT_FAILED_PRECONDITION);
@@ -183,7 +183,7 @@ static void one_that_ignores_sigterm_is_killed_in_the_end(void **unused)
 {
     (void)unused;
     pid_t pid = spawn("stubborn");
-    assert_int_equal(at_process_wait_serving(&s, "stubborn", pid, 10000, &error), AT_OK);
+    assert_int_equal(at_process_wait_serving(&s, "stubborn", pid, 60000, &error), AT_OK);
     assert_int_equal(at_process_stop_all(&s, 200), 1);
     assert_int_not_equal(kill(pid, 0), 0);
 }
@@ -208,9 +208,9 @@ static void what_was_started_and_never_served_is_found(void **unused)
     assert_false(at_process_stop_one(&s, "mute", 0));
     assert_int_not_equal(kill(second, 0), 0);
     pid_t third = spawn("good");
-    assert_int_equal(at_process_wait_serving(&s, "good", third, 10000, &error), AT_OK);
+    assert_int_equal(at_process_wait_serving(&s, "good", third, 60000, &error), AT_OK);
     assert_int_not_equal(access(at_state_dir_path(&s, "run", "good", ".starting"), F_OK), 0);
-    assert_true(at_process_stop_one(&s, "good", 10000));
+    assert_true(at_process_stop_one(&s, "good", 60000));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -278,7 +278,7 @@ static void a_process_is_known_by_its_run_file(void **unused)
     pid_t pid = spawn_named(run_file);
     (void)snprintf(text, sizeof(text), "{\"pid\": %d, \"grpc\": 5, \"peer\": 6}", pid);
     write_text(run_file, text);
-    for (int i = 0; i < 1000 && !at_state_dir_running(&s, "c1").alive; i++)
+    for (int i = 0; i < 30000 && !at_state_dir_running(&s, "c1").alive; i++)
         (void)usleep(1000); /* until it is more than a fork of this one */
     struct at_running r = at_state_dir_running(&s, "c1");
     assert_true(r.alive);
@@ -289,7 +289,7 @@ static void a_process_is_known_by_its_run_file(void **unused)
     assert_int_equal(create(-1, -1), AT_FAILED_PRECONDITION); /* running processes keep the file */
     assert_non_null(strstr(error.msg, "c1 runs already"));
     assert_int_equal(kill(pid, SIGKILL), 0);
-    for (int i = 0; i < 1000 && at_state_dir_running(&s, "c1").alive; i++)
+    for (int i = 0; i < 30000 && at_state_dir_running(&s, "c1").alive; i++)
         (void)usleep(1000);
     assert_false(at_state_dir_running(&s, "c1").alive); /* dead, though nobody has waited for it */
     assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -336,7 +336,7 @@ int main(int argc, char **argv)
 {
     (void)argv;
     if (argc > 1) {
-        (void)alarm(60); /* should nobody end it */
+        (void)alarm(240); /* should nobody end it */
         return pause();
     }
     const struct CMUnitTest tests[] = {

@@ -1,9 +1,8 @@
 #include "cluster/peering_glue.h"
 
-#include <arpa/inet.h>
 #include <stdatomic.h>
-#include <sys/socket.h>
 
+#include "support/held_port.h"
 #include "support/nng_leaks.h"
 #include "support/test.h"
 #include "wire/peer_socket.h"
@@ -12,29 +11,17 @@
 
 /* Two real stores joined by real peering over loopback: what the services see of it. */
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 struct pair {
     struct fx fx[2];
     struct at_glue glue[2];
+    struct held_port held[2];
     struct at_cluster_config clusters[2];
     struct at_instance_config instance;
     struct at_arena arena;
     struct at_slice infos[2];
 };
-
-static uint16_t free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t len = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    assert_true(fd >= 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-    close(fd);
-    return ntohs(address.sin_port);
-}
 
 static void start(struct pair *p, int i)
 {
@@ -52,12 +39,14 @@ static int setup(void **state)
     struct pair *p = AT_NEW(struct pair);
 
     at_arena_init(&p->arena, AT_KIB);
-    for (uint32_t i = 0; i < 2; i++)
+    for (uint32_t i = 0; i < 2; i++) {
+        held_port_take(&p->held[i]);
         p->clusters[i] = (struct at_cluster_config){.id = IDS[i],
                                                     .zone = "z",
                                                     .host = "127.0.0.1",
                                                     .member = i + 1,
-                                                    .peer_port = free_port()};
+                                                    .peer_port = p->held[i].port};
+    }
     p->instance = (struct at_instance_config){.clusters = p->clusters, .cluster_count = 2};
     assert_int_equal(at_glue_member_infos(&p->instance, &p->arena, p->infos, NULL), AT_OK);
     for (uint32_t i = 0; i < 2; i++) {
@@ -81,8 +70,10 @@ static int teardown(void **state)
     for (int i = 0; i < 2; i++)
         if (atomic_load(&p->glue[i].peering))
             at_glue_stop(&p->glue[i]);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         fx_close(&p->fx[i]);
+        held_port_let_go(&p->held[i]);
+    }
     at_arena_deinit(&p->arena);
     at_free(p);
     return 0;
@@ -191,6 +182,7 @@ static void a_survey_hears_all_that_are_in_touch(void **state)
     }
     at_survey_free(&survey);
     sem_destroy(&done);
+    assert_true(link_becomes(p, AT_LINK_STREAMING));
     struct at_service_lag lag = port.lag(port.ctx);
     assert_false(lag.alone);
 }

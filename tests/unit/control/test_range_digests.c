@@ -49,7 +49,7 @@ static int setup(void **state)
     struct at_grpc_channel_config channel = {.host = "127.0.0.1",
                                              .port = at_grpc_server_port(f->server),
                                              .connection_count = 1,
-                                             .connect_timeout_ms = 5000};
+                                             .connect_timeout_ms = 20000};
     assert_int_equal(at_grpc_channel_open(f->loop, &channel, &f->channel, &f->error), AT_OK);
     *state = f;
     return 0;

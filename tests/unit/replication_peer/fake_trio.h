@@ -4,49 +4,26 @@
 
 #include "unit/replication_peer/fake_member.h"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "support/held_port.h"
 
 /* Three members with real sockets and real replicas; only the store is fake. */
 
 #define WAIT_MS 300
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 struct trio {
     struct fake_member m[FAKE_MEMBERS];
     uint16_t ports[FAKE_MEMBERS];
+    struct held_port held[FAKE_MEMBERS]; /* the ports, also while a member is stopped */
 };
-
-/* Ports that nobody listens on now; below those that the kernel gives to connections of others
- * before they are listened on. */
-static void free_ports(uint16_t *ports, uint32_t count)
-{
-    static uint32_t next;
-    int fds[8];
-
-    if (next == 0)
-        next = (uint32_t)getpid() * 97;
-    for (uint32_t i = 0; i < count;) {
-        struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-        ports[i] = (uint16_t)(12000 + next++ % 20000);
-        a.sin_port = htons(ports[i]);
-        fds[i] = socket(AF_INET, SOCK_STREAM, 0);
-        if (bind(fds[i], (struct sockaddr *)&a, sizeof(a)) == 0)
-            i++;
-        else
-            close(fds[i]);
-    }
-    for (uint32_t i = 0; i < count; i++)
-        close(fds[i]);
-}
 
 static struct trio *trio_new(void)
 {
     struct trio *t = AT_NEW(struct trio);
 
-    free_ports(t->ports, FAKE_MEMBERS);
     for (uint32_t i = 0; i < FAKE_MEMBERS; i++) {
+        held_port_take(&t->held[i]);
+        t->ports[i] = t->held[i].port;
         t->m[i].id.v = i + 1;
         t->m[i].port = t->ports[i];
     }
@@ -67,6 +44,7 @@ static void trio_free(struct trio *t)
     for (uint32_t i = 0; i < FAKE_MEMBERS; i++) {
         if (t->m[i].peering != NULL)
             fake_stop(&t->m[i]);
+        held_port_let_go(&t->held[i]);
         fake_disk_free(&t->m[i].disk);
     }
     at_free(t);

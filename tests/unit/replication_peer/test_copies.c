@@ -354,11 +354,11 @@ static void a_snapshot_is_freed_when_its_receiver_is_silent_for_30_s(void **stat
 
     assert_int_equal(ask_open(&a, 3, &id), AT_MESSAGE_COPY_OPENED);
     assert_int_equal(ask_chunk(&a, 3, id, 0), AT_MESSAGE_COPY_CHUNK);
-    atomic_store(&t->m[0].clock_ahead_ns, 25 * AT_S_NS);
+    atomic_store(&t->m[0].clock_ahead_ns, 20 * AT_S_NS);
     pause_ms(700);
     assert_int_equal(atomic_load(&t->m[0].sources_open), 1);
     assert_int_equal(ask_chunk(&a, 3, id, 1), AT_MESSAGE_COPY_CHUNK); /* not silent */
-    atomic_store(&t->m[0].clock_ahead_ns, 50 * AT_S_NS);
+    atomic_store(&t->m[0].clock_ahead_ns, 40 * AT_S_NS);
     pause_ms(700);
     assert_int_equal(atomic_load(&t->m[0].sources_open), 1);
     atomic_store(&t->m[0].clock_ahead_ns, 60 * AT_S_NS);
@@ -383,7 +383,7 @@ static void who_waits_for_a_chunk_is_not_silent(void **state)
     raw_send(&a, PATIENCE_MS);
     put_chunk(&a, 3, id, 2);
     raw_send(&a, PATIENCE_MS);
-    pause_ms(100);
+    pause_ms(1000); /* until both have come */
     atomic_store(&t->m[0].clock_ahead_ns, 40 * AT_S_NS);
     pause_ms(700);
     assert_int_equal(atomic_load(&t->m[0].sources_open), 1);
@@ -428,14 +428,14 @@ static void chunks_that_wait_are_refused_when_the_snapshot_goes(void **state)
     atomic_store(&t->m[0].lie, FAKE_STALL);
     put_chunk(&a, 3, id, 1);
     raw_send(&a, PATIENCE_MS);
-    pause_ms(50);
+    pause_ms(500);
     put_chunk(&a, 3, id, 2);
     raw_send(&a, PATIENCE_MS);
-    pause_ms(50);
+    pause_ms(500);
     int sum = ask_close(&a, 3, id); /* the three answers come in any order */
     atomic_store(&t->m[0].lie, FAKE_HONEST);
-    sum += raw_take(&a, NULL, 3000);
-    sum += raw_take(&a, NULL, 3000);
+    sum += raw_take(&a, NULL, PATIENCE_MS);
+    sum += raw_take(&a, NULL, PATIENCE_MS);
     assert_int_equal(sum, AT_MESSAGE_COPY_CHUNK + 2 * AT_MESSAGE_REFUSED);
     await_sources(&t->m[0], 0);
     raw_close(&a);

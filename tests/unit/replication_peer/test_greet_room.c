@@ -91,9 +91,13 @@ static void one_that_left_and_knows_nobody_that_stays_is_greeted_and_ends(void *
 {
     (void)state;
     struct trio *t = trio_that_b_left();
+    struct held_port held[FAKE_MEMBERS];
     uint16_t nowhere[FAKE_MEMBERS] = {0};
 
-    free_ports(nowhere, FAKE_MEMBERS);
+    for (uint32_t i = 0; i < FAKE_MEMBERS; i++) {
+        held_port_take(&held[i]);
+        nowhere[i] = held[i].port;
+    }
     fake_stop(&t->m[A]); /* it has something of nobody */
     fake_start(&t->m[B], nowhere, false, WAIT_MS);
     pause_ms(500);
@@ -106,6 +110,8 @@ static void one_that_left_and_knows_nobody_that_stays_is_greeted_and_ends(void *
         pause_ms(5);
     }
     trio_free(t);
+    for (uint32_t i = 0; i < FAKE_MEMBERS; i++)
+        held_port_let_go(&held[i]);
 }
 
 int main(void)

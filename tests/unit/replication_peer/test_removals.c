@@ -42,6 +42,14 @@ static void await_state(struct fake_member *m, uint32_t id, uint8_t state)
     assert_int_equal(state_at(m, id), state);
 }
 
+static void await_fenced(struct fake_member *m, uint32_t id)
+{
+    uint64_t end_ms = now_ms() + PATIENCE_MS;
+    while (!fenced_at(m, id) && now_ms() < end_ms)
+        pause_ms(3);
+    assert_true(fenced_at(m, id));
+}
+
 static void await_mode(struct fake_member *m, enum at_replica_mode mode)
 {
     uint64_t end_ms = now_ms() + PATIENCE_MS;
@@ -107,6 +115,7 @@ static void a_fence_without_its_coordinator_is_shown_and_can_be_completed(void *
     at_peering_remove(t->m[0].peering, &remove);
     assert_non_null(at_mailbox_wait(&done, PATIENCE_MS));
     assert_int_equal(remove.code, AT_DEADLINE_EXCEEDED);
+    await_fenced(&t->m[0], 3);
     fake_stop(&t->m[0]); /* the coordinator dies */
     fake_start(&t->m[0], t->ports, false, WAIT_MS);
     fake_start(&t->m[1], t->ports, false, WAIT_MS);
@@ -144,6 +153,17 @@ static bool tells_of_80(struct raw_server *s, const struct at_message *m)
     return good;
 }
 
+static bool lacks_30_of(struct fake_member *m, uint32_t peer)
+{
+    struct at_link_status links[AT_MEMBERS_MAX];
+    uint32_t count = at_peering_links(m->peering, links, AT_MEMBERS_MAX);
+    bool lacks = false;
+
+    for (uint32_t i = 0; i < count; i++)
+        lacks = lacks || (links[i].peer.v == peer && links[i].lag_entries == 30);
+    return lacks;
+}
+
 static void two_coordinators_both_succeed_and_tell_what_is_lost(void **state)
 {
     (void)state;
@@ -159,9 +179,9 @@ static void two_coordinators_both_succeed_and_tell_what_is_lost(void **state)
     fake_stop(&t->m[2]);
     raw_serve(&ghost, t->ports[2]);
     uint64_t end_ms = now_ms() + PATIENCE_MS;
-    while (atomic_load(&told) != 6 && now_ms() < end_ms)
+    while ((atomic_load(&told) != 6 || !lacks_30_of(&t->m[0], 3) || !lacks_30_of(&t->m[1], 3)) &&
+           now_ms() < end_ms)
         pause_ms(5);
-    pause_ms(200);
     for (int i = 0; i < 2; i++)
         removes[i] = (struct at_remove){.members = {{3}},
                                         .member_count = 1,
@@ -318,7 +338,7 @@ static void one_that_is_only_fenced_is_not_told_that_it_is_removed(void **state)
     at_peering_remove(t->m[0].peering, &remove);
     assert_non_null(at_mailbox_wait(&done, PATIENCE_MS));
     assert_int_equal(remove.code, AT_DEADLINE_EXCEEDED);
-    assert_true(fenced_at(&t->m[0], 3));
+    await_fenced(&t->m[0], 3);
     assert_refused(&t->m[0], "your removal from this instance has begun");
     pause_ms(2 * WAIT_MS); /* it has asked by itself since */
     await_mode(&t->m[2], AT_MODE_READY);

@@ -9,6 +9,11 @@
 #define R_CLUSTERS 3
 #define R_LOOPS 2
 #define R_METHODS_MAX 128
+/* A heartbeat is lost after three times as long: a busy machine must not lose any. */
+#define R_HEARTBEAT_MS 500
+/* A call that is to succeed. It goes elsewhere after half of that, so not because of the machine.
+ */
+#define R_CALL_MS 60000
 #define R_DATA "/google.bigtable.v2.Bigtable/"
 #define R_INSTANCES "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
 
@@ -154,16 +159,21 @@ static inline void r_got_deinit(struct got *g)
     at_buf_deinit(&g->body);
 }
 
+/* R_TURN_UNTIL is FAKE_WAIT while the client's loop turns. */
+#define R_TURN_UNTIL(loop, condition) FAKE_WAIT((at_loop_settle(loop), (condition)))
+
+/* Connected when it returns: a server does not wait long for those that say nothing. */
 static inline struct at_grpc_channel *r_open_channel(struct router_fixture *r)
 {
     struct at_grpc_channel_config config = {.host = "127.0.0.1",
                                             .port = at_grpc_server_port(r->server),
                                             .connection_count = 1,
-                                            .connect_timeout_ms = 2000,
-                                            .keepalive_ms = 10000};
+                                            .connect_timeout_ms = 20000,
+                                            .keepalive_ms = 60000};
     struct at_grpc_channel *channel = NULL;
     struct at_error error;
     assert_int_equal(at_grpc_channel_open(r->loop, &config, &channel, &error), AT_OK);
+    R_TURN_UNTIL(r->loop, at_grpc_channel_connected(channel));
     return channel;
 }
 
@@ -181,7 +191,7 @@ static inline void r_init_clusters(struct router_fixture *r)
                                               .router_zone = "z1",
                                               .latencies = latencies,
                                               .latency_count = 2,
-                                              .heartbeat_ms = 30,
+                                              .heartbeat_ms = R_HEARTBEAT_MS,
                                               .return_lag_ms_max = 1000};
     for (uint32_t i = 0; i < R_CLUSTERS; i++) {
         fake_init(&r->fakes[i], IDS[i], ZONES[i]);
@@ -219,12 +229,66 @@ static inline void r_start_loops(struct router_fixture *r)
         assert_int_equal(at_loop_start(r->loops[i], "router", &error), AT_OK);
 }
 
+/* A look at one front, on its loop. */
+struct r_look {
+    struct at_task task;
+    struct at_front *front;
+    bool (*holds)(const struct at_front *front, uint32_t i);
+    uint32_t i;
+    bool held;
+    _Atomic bool taken;
+};
+
+static inline void r_run_look(struct at_task *task)
+{
+    struct r_look *look = (struct r_look *)task;
+    look->held = look->holds(look->front, look->i);
+    atomic_store(&look->taken, true);
+}
+
+/* r_on_all says whether `holds` on all loops, which run: the board shows what the first one knows,
+ * and the others hear of it at other times. */
+static inline bool r_on_all(struct router_fixture *r,
+                            bool (*holds)(const struct at_front *front, uint32_t i),
+                            uint32_t i)
+{
+    static struct r_look looks[R_LOOPS]; /* static: a test that fails does not wait for them */
+    bool all = true;
+    for (uint32_t k = 0; k < R_LOOPS; k++) {
+        looks[k] =
+            (struct r_look){.task.run = r_run_look, .front = r->fronts[k], .holds = holds, .i = i};
+        at_loop_post(r->loops[k], &looks[k].task);
+    }
+    for (uint32_t k = 0; k < R_LOOPS; k++) {
+        FAKE_WAIT(atomic_load(&looks[k].taken));
+        all = all && looks[k].held;
+    }
+    return all;
+}
+
+static inline bool r_front_is_up(const struct at_front *front, uint32_t unused)
+{
+    (void)unused;
+    for (uint32_t i = 0; i < front->target_count; i++)
+        if (front->targets[i].state == AT_FRONT_MEMBER && !front->targets[i].health.up)
+            return false;
+    return front->profiles.known;
+}
+
 static inline bool r_all_up(struct router_fixture *r)
 {
-    for (uint32_t i = 0; i < R_CLUSTERS; i++)
-        if (!atomic_load(&r->board->targets[i].up))
-            return false;
-    return atomic_load(&r->board->informed) == R_LOOPS;
+    return r_on_all(r, r_front_is_up, 0);
+}
+
+static inline bool r_front_lacks(const struct at_front *front, uint32_t i)
+{
+    return !front->targets[i].health.up;
+}
+
+/* r_all_lack says whether cluster `i` is down for all loops. */
+static inline bool r_all_lack(struct router_fixture *r, uint32_t i)
+{
+    return r_on_all(r, r_front_lacks, i);
 }
 
 static inline void r_stop_loops(struct router_fixture *r)

@@ -56,7 +56,7 @@ static enum at_code call(const char *name, uint32_t field, const char *text)
     assert_int_equal(at_pb_put_bytes(&b, field, at_slice_cstr(text)), AT_OK);
     (void)snprintf(path, sizeof(path), R_INSTANCES "%s", name);
     r_got_deinit(&got);
-    (void)r_call(&r, &got, path, at_buf_slice(&b), 5000);
+    (void)r_call(&r, &got, path, at_buf_slice(&b), R_CALL_MS);
     return got.code;
 }
 

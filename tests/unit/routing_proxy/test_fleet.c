@@ -53,7 +53,7 @@ static struct at_slice mutation(const char *instance)
 static enum at_code call(const char *path, const char *instance)
 {
     r_got_deinit(&got);
-    (void)r_call(&r, &got, path, mutation(instance), 5000);
+    (void)r_call(&r, &got, path, mutation(instance), R_CALL_MS);
     return got.code;
 }
 
@@ -135,13 +135,13 @@ static void the_profiles_are_the_instances_own(void **state)
     add_second();
     assert_int_equal(at_pb_put_bytes(&b, 1, name), AT_OK);
     assert_int_equal(at_pb_put_bytes(&b, 4, AT_LIT("pair")), AT_OK);
-    (void)r_call(&r, &got, MUTATE, at_buf_slice(&b), 5000);
+    (void)r_call(&r, &got, MUTATE, at_buf_slice(&b), R_CALL_MS);
     assert_int_equal(got.code, AT_NOT_FOUND);
     r_got_deinit(&got);
     at_buf_clear(&b);
     assert_int_equal(at_pb_put_bytes(&b, 1, name), AT_OK);
     assert_int_equal(at_pb_put_bytes(&b, 4, AT_LIT("own")), AT_OK);
-    (void)r_call(&r, &got, MUTATE, at_buf_slice(&b), 5000);
+    (void)r_call(&r, &got, MUTATE, at_buf_slice(&b), R_CALL_MS);
     assert_int_equal(got.code, AT_OK);
 }
 
@@ -152,9 +152,8 @@ static void an_instance_goes_when_its_last_request_has_ended(void **state)
     assert_int_equal(call(MUTATE, "second"), AT_OK); /* connected */
     r_got_deinit(&got);
     atomic_store(&c4.behaviour, FAKE_HANG);
-    (void)r_start(&r, &got, MUTATE, mutation("second"), 1500);
-    while (fake_count(&c4) < 2)
-        at_loop_settle(r.loop);
+    (void)r_start(&r, &got, MUTATE, mutation("second"), 5000);
+    R_TURN_UNTIL(r.loop, fake_count(&c4) == 2);
     act(true);
     (void)usleep(100 * 1000);
     assert_int_equal(atomic_load(&done_count), 1);
@@ -172,9 +171,8 @@ static void a_profile_change_of_an_instance_that_goes_is_answered(void **state)
     assert_int_equal(call(MUTATE, "second"), AT_OK); /* connected */
     r_got_deinit(&got);
     atomic_store(&c4.pulse, FAKE_PULSE_HANG);
-    (void)r_start(&r, &got, R_INSTANCES "CreateAppProfile", mutation("second"), 5000);
-    while (fake_count(&c4) < 2)
-        at_loop_settle(r.loop);
+    (void)r_start(&r, &got, R_INSTANCES "CreateAppProfile", mutation("second"), R_CALL_MS);
+    R_TURN_UNTIL(r.loop, fake_count(&c4) == 2);
     act(true);
     r_wait(&got);
     assert_int_equal(got.code, AT_OK);
@@ -233,8 +231,9 @@ static void clusters_follow_what_the_nearest_tells(void **state)
     const struct fake_member four[] = {MEMBER(0), MEMBER(1), MEMBER(2), {"c4", "z4", c4.port, 4}};
     const struct fake_member later[] = {{"c4", "z4", c4.port, 4}, MEMBER(0), MEMBER(2)};
     fake_set_members(&r.fakes[1], later, 3, 9); /* not the nearest */
-    (void)usleep(150 * 1000);
+    FAKE_WAIT_BEATS(&r.fakes[1], R_LOOPS);
     assert_int_equal(shown(), 3);
+    assert_true(is_shown("c2"));
     fake_set_members(&r.fakes[0], four, 4, 10);
     FAKE_WAIT(is_shown("c4"));
     fake_set_members(&r.fakes[0], later, 3, 11);
@@ -255,9 +254,8 @@ static void a_request_at_a_cluster_that_leaves_ends_there(void **state)
     atomic_store(&r.fakes[0].stream_bytes, 20 * 1024 * 1024);
     r_got_deinit(&got);
     (void)r_start(&r, &got, R_DATA "ReadRows",
-                  AT_LIT("\x0a\x27projects/p/instances/drill/tables/table"), 20000);
-    while (fake_count(&r.fakes[0]) < 2)
-        at_loop_settle(r.loop);
+                  AT_LIT("\x0a\x27projects/p/instances/drill/tables/table"), R_CALL_MS);
+    R_TURN_UNTIL(r.loop, fake_count(&r.fakes[0]) == 2);
     for (uint32_t i = 0; i < R_CLUSTERS; i++)
         fake_set_members(&r.fakes[i], two, 2, 20);
     FAKE_WAIT(shown() == 2);
@@ -287,7 +285,7 @@ static void one_without_a_port_is_not_asked_yet(void **state)
     (void)state;
     const struct fake_member list[] = {MEMBER(0), MEMBER(1), MEMBER(2), {"c4", "z4", 0, 4}};
     fake_set_members(&r.fakes[0], list, 4, 40);
-    (void)usleep(150 * 1000);
+    FAKE_WAIT_BEATS(&r.fakes[0], R_LOOPS);
     assert_int_equal(shown(), 3);
 }
 

@@ -104,7 +104,7 @@ static int tear_down(void **state)
 static void items_are_joined(void **state)
 {
     (void)state;
-    (void)r_call(&r, &got, "/list", AT_LIT(""), 5000);
+    (void)r_call(&r, &got, "/list", AT_LIT(""), R_CALL_MS);
     assert_int_equal(got.code, AT_OK);
     assert_true(at_slice_eq(at_buf_slice(&got.body), AT_LIT("\x0a\x01x\x0a\x02"
                                                             "c1")));
@@ -119,7 +119,7 @@ static void the_next_cluster_is_asked_when_one_does_not_answer(void **state)
     (void)state;
     atomic_store(&r.fakes[0].behaviour, FAKE_FAIL);
     atomic_store(&r.fakes[0].code, AT_UNAVAILABLE);
-    (void)r_call(&r, &got, "/list", AT_LIT(""), 5000);
+    (void)r_call(&r, &got, "/list", AT_LIT(""), R_CALL_MS);
     assert_true(at_slice_eq(at_buf_slice(&got.body), AT_LIT("\x0a\x01x\x0a\x02"
                                                             "c2")));
 }
@@ -131,7 +131,7 @@ static void an_instance_that_does_not_answer_is_named_by_its_zones(void **state)
         atomic_store(&r.fakes[i].behaviour, FAKE_FAIL);
         atomic_store(&r.fakes[i].code, AT_UNAVAILABLE);
     }
-    (void)r_call(&r, &got, "/list", AT_LIT(""), 5000);
+    (void)r_call(&r, &got, "/list", AT_LIT(""), R_CALL_MS);
     assert_int_equal(got.code, AT_OK);
     assert_memory_equal(got.body.data, "\x0a\x01x\x12\x17projects/p/locations/z1", 28);
 }
@@ -141,7 +141,7 @@ static void a_client_that_gives_up_leaves_nothing(void **state)
     (void)state;
     for (uint32_t i = 0; i < R_CLUSTERS; i++)
         atomic_store(&r.fakes[i].behaviour, FAKE_HANG);
-    (void)r_call(&r, &got, "/list", AT_LIT(""), 300);
+    (void)r_call(&r, &got, "/list", AT_LIT(""), 1500);
     assert_int_equal(got.code, AT_DEADLINE_EXCEEDED);
     FAKE_WAIT(atomic_load(&r.fakes[0].cancelled) == 1);
 }

@@ -5,6 +5,7 @@
 
 static struct router_fixture r;
 static _Atomic uint32_t done_count;
+static _Atomic uint32_t start_count;
 
 struct starter {
     struct at_task task;
@@ -22,6 +23,7 @@ static void on_done(void *ctx)
 static void start(struct at_task *task)
 {
     struct starter *s = (struct starter *)task;
+    atomic_fetch_add(&start_count, 1);
     const struct at_refresh_plan plan = {.home = r.fronts[0],
                                          .cluster = at_slice_cstr(r.fakes[s->target].id)};
     s->all = at_refresh_all_start(&plan, on_done, NULL);
@@ -33,6 +35,7 @@ static int set_up(void **state)
 {
     (void)state;
     atomic_store(&done_count, 0);
+    atomic_store(&start_count, 0);
     r_init_clusters(&r);
     r_open_fronts(&r);
     r_start_loops(&r);
@@ -50,13 +53,17 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* A starter is the loop's until it ran, also when its test has failed: all are static. */
+
 static void all_loops_have_heard_the_cluster_when_it_ends(void **state)
 {
     (void)state;
     static const struct fake_profile NEW[] = {{.id = "new"}};
     atomic_store(&r.fakes[0].pulse, FAKE_PULSE_HANG); /* nearest, and silent: says nothing older */
+    uint32_t beats = atomic_load(&r.fakes[0].heartbeats);
+    FAKE_WAIT(atomic_load(&r.fakes[0].heartbeats) >= beats + R_LOOPS); /* nor is on its way */
     fake_set_profiles(&r.fakes[1], NEW, 1, 500);
-    struct starter s = {.task.run = start, .target = 1};
+    static struct starter s = {.task.run = start, .target = 1};
     at_loop_post(r.loops[0], &s.task);
     FAKE_WAIT(atomic_load(&done_count) == 1);
     r_stop_loops(&r);
@@ -69,7 +76,7 @@ static void a_cluster_that_dies_ends_it(void **state)
 {
     (void)state;
     fake_down(&r.fakes[0]);
-    struct starter s = {.task.run = start, .target = 0};
+    static struct starter s = {.task.run = start, .target = 0};
     at_loop_post(r.loops[0], &s.task);
     FAKE_WAIT(atomic_load(&done_count) == 1);
 }
@@ -78,7 +85,7 @@ static void a_cluster_that_hangs_ends_it(void **state)
 {
     (void)state;
     atomic_store(&r.fakes[0].pulse, FAKE_PULSE_HANG);
-    struct starter s = {.task.run = start, .target = 0};
+    static struct starter s = {.task.run = start, .target = 0};
     at_loop_post(r.loops[0], &s.task);
     FAKE_WAIT(atomic_load(&done_count) == 1);
 }
@@ -86,8 +93,9 @@ static void a_cluster_that_hangs_ends_it(void **state)
 static void one_that_is_forgotten_tells_nobody(void **state)
 {
     (void)state;
-    struct starter s = {.task.run = start, .target = 0, .forget = true};
+    static struct starter s = {.task.run = start, .target = 0, .forget = true};
     at_loop_post(r.loops[0], &s.task);
+    FAKE_WAIT(atomic_load(&start_count) == 1);
     (void)usleep(200 * 1000);
     assert_int_equal(atomic_load(&done_count), 0);
 }

@@ -28,7 +28,7 @@ static void ask(struct got *g)
 {
     struct router_fixture r;
     r_serve(&r, METHODS, 1);
-    (void)r_call(&r, g, "/t.T/Go", AT_LIT(""), 5000);
+    (void)r_call(&r, g, "/t.T/Go", AT_LIT(""), R_CALL_MS);
     r_serve_end(&r);
 }
 

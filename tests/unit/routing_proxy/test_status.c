@@ -66,7 +66,7 @@ static void tells_the_board_by_grpc(void **state)
     at_status_method(&fleet, &method);
     assert_string_equal(method.path, "/atoll.v1.Router/Status");
     r_serve(&r, &method, 1);
-    (void)r_call(&r, &g, method.path, AT_LIT(""), 5000);
+    (void)r_call(&r, &g, method.path, AT_LIT(""), R_CALL_MS);
     r_serve_end(&r);
     assert_int_equal(g.code, AT_OK);
     at_arena_init(&arena, 4096);

@@ -467,7 +467,7 @@ static void what_all_have_durably_leaves_the_log(void **state)
     fx_pull(&w->b, &w->a, 1 << 20);
     fx_pull(&w->c, &w->a, 1 << 20);
     at_buf_init(&out, AT_MIB);
-    for (int i = 0; i < 100 && rc == AT_OK; i++) {
+    for (int i = 0; i < 600 && rc == AT_OK; i++) {
         fx_acknowledge(&w->a, &w->b);
         fx_acknowledge(&w->a, &w->c);
         usleep(100000);

@@ -319,7 +319,7 @@ static void a_round_begins_by_itself(void **state)
     f->config.clock = at_clock_system();
     f->config.gc_delay_s = 1;
     fx_reopen(f);
-    for (int i = 0; i < 500 && keys > 1; i++) {
+    for (int i = 0; i < 3000 && keys > 1; i++) {
         usleep(20000);
         keys = gcx_keys(f, false);
     }
@@ -327,7 +327,7 @@ static void a_round_begins_by_itself(void **state)
     fx_expect_rows(f, "t", "r: f:q@3000=3|");
     for (int i = 4; i < 8; i++)
         assert_int_equal(fx_set(f, "r", "f", "q", i * 1000, "x"), AT_OK);
-    for (int i = 0; i < 500 && gcx_keys(f, false) > 1; i++)
+    for (int i = 0; i < 3000 && gcx_keys(f, false) > 1; i++)
         usleep(20000);
     assert_int_equal(gcx_keys(f, false), 1);
 }
@@ -363,6 +363,7 @@ static void many_versions_go_in_many_batches(void **state)
 struct reader {
     struct fx *f;
     atomic_bool stop;
+    atomic_int reads;
     int seen;
     bool went_back;
 };
@@ -379,6 +380,7 @@ static void *read_on(void *ctx)
         r->went_back = seen < r->seen;
         r->seen = seen;
         at_free(rows);
+        atomic_fetch_add(&r->reads, value != NULL);
     }
     return NULL;
 }
@@ -399,6 +401,9 @@ static void no_reader_sees_an_overwritten_value_again(void **state)
     for (int i = 1; i <= 120; i++) {
         snprintf(value, sizeof(value), "%d", i);
         assert_int_equal(fx_set(f, "r", "f", "q", 1000, value), AT_OK);
+        if (i == 1) /* both have begun */
+            for (int k = 0; k < 60000 && !(readers[0].reads > 0 && readers[1].reads > 0); k++)
+                usleep(1000);
         if (i % 2 == 1) {
             gcx_compact(f);
             continue;

@@ -298,7 +298,7 @@ static void under_async_the_durable_vector_follows_by_itself(void **state)
     fx_make_table(&f);
     assert_int_equal(fx_set(&f, "r", "f", "q", 1000, "v"), AT_OK);
     at_replica_view_init(&view);
-    for (int i = 0; i < 500 && durable < 4; i++) {
+    for (int i = 0; i < 6000 && durable < 4; i++) {
         usleep(10000);
         at_store_view(f.store, &view);
         durable = at_vector_get(&view.durable, (struct at_member_id){1}, 1);
@@ -319,13 +319,20 @@ static void an_idle_store_keeps_promising(void **state)
     (void)state;
     fx_open(&f, 1, 1);
     fx_view(&f, &before);
+    uint64_t begin_ns = fx_mono_ns(NULL);
     at_store_stats(f.store, &first);
-    usleep(600000);
-    fx_view(&f, &after);
+    at_replica_view_init(&after);
+    for (int i = 0; i < 100; i++) { /* ten at least: a busy machine takes longer to go on */
+        usleep(60000);
+        at_store_view(f.store, &after);
+        assert_int_equal(after.facts.promise_count, 1);
+        if (i >= 9 && after.facts.promises[0].hlc > before.hlc + 200 * AT_MS_NS)
+            break;
+    }
     at_store_stats(f.store, &second);
-    assert_int_equal(after.facts.promise_count, 1);
+    uint64_t took_ms = (fx_mono_ns(NULL) - begin_ns) / AT_MS_NS;
     assert_true(after.facts.promises[0].hlc > before.hlc + 200 * AT_MS_NS);
-    assert_true(second.rounds - first.rounds <= 3);
+    assert_true(second.rounds - first.rounds <= 3 * (took_ms / 600));
     at_replica_view_deinit(&before);
     at_replica_view_deinit(&after);
     fx_close(&f);

@@ -73,6 +73,8 @@ static void on_done(void *ctx, const struct at_grpc_result *result)
 static const struct at_grpc_client_handler HANDLER = {
     .on_headers = on_headers, .on_message = on_message, .on_done = on_done};
 
+#define PATIENCE_NS (60 * AT_S_NS) /* for calls that are to end by themselves */
+
 static void begin(struct outcome *o, struct grpc_fixture *f)
 {
     memset(o, 0, sizeof(*o));
@@ -145,7 +147,7 @@ static void run_for(struct grpc_fixture *f, uint64_t ms)
 
 static void wait_count(struct grpc_fixture *f, atomic_uint *count, uint32_t wanted)
 {
-    for (int i = 0; i < 500 && atomic_load(count) < wanted; i++)
+    for (int i = 0; i < 6000 && atomic_load(count) < wanted; i++)
         run_for(f, 10);
     assert_int_equal(atomic_load(count), wanted);
 }
@@ -157,7 +159,7 @@ static void a_unary_call_returns_message_and_metadata(void **state)
     struct outcome o;
     fixture_up(&f, 1);
     begin(&o, &f);
-    call(&o, "/t.T/Echo", AT_LIT("ping"), 5 * AT_S_NS);
+    call(&o, "/t.T/Echo", AT_LIT("ping"), PATIENCE_NS);
     assert_int_equal(o.result.code, AT_OK);
     assert_true(o.result.from_peer);
     assert_true(o.result.got_data);
@@ -334,7 +336,8 @@ static void framed_bytes_stop_until_they_are_consumed(void **state)
                                              .handler = &FRAMED,
                                              .ctx = &o};
     o.call = at_grpc_client_start(f.channel, &request);
-    run_for(&f, 200);
+    for (int i = 0; i < 6000 && o.byte_count < AT_MIB; i++)
+        run_for(&f, 10);
     run_for(&f, 100);
     assert_int_equal(o.byte_count, AT_MIB);
     while (o.done_count == 0) {
@@ -389,7 +392,9 @@ static void a_deadline_ends_the_call_on_both_sides(void **state)
     struct outcome o;
     fixture_up(&f, 1);
     begin(&o, &f);
-    call(&o, "/t.T/Hang", AT_LIT("x"), 50 * AT_MS_NS);
+    start(&o, "/t.T/Hang", AT_LIT("x"), 2 * AT_S_NS);
+    wait_count(&f, &f.hanging_count, 1);
+    wait_done(&o);
     assert_int_equal(o.result.code, AT_DEADLINE_EXCEEDED);
     assert_false(o.result.unprocessed);
     wait_count(&f, &f.cancelled_count, 1);
@@ -441,7 +446,7 @@ static void a_refused_connection_fails_calls_at_once_and_unprocessed(void **stat
     fixture_stop_server(&f);
     for (int i = 0; i < 3; i++) {
         begin(&o, &f);
-        call(&o, "/t.T/Echo", AT_LIT("x"), 5 * AT_S_NS);
+        call(&o, "/t.T/Echo", AT_LIT("x"), PATIENCE_NS);
         assert_int_equal(o.result.code, AT_UNAVAILABLE);
         assert_true(o.result.unprocessed || i == 0);
         assert_false(o.result.from_peer);
@@ -491,13 +496,13 @@ static void a_drain_lets_open_calls_finish_and_refuses_new_ones(void **state)
     start(&o, "/t.T/Stream", AT_LIT("30000 1000"), 0);
     while (o.message_count == 0)
         run_for(&f, 1);
-    at_grpc_server_drain(f.server, 10000, count_drained, &f);
+    at_grpc_server_drain(f.server, 60000, count_drained, &f);
     wait_done(&o);
     assert_int_equal(o.result.code, AT_OK);
     assert_int_equal(o.message_count, 30000);
     wait_count(&f, &f.drained_count, 1);
     begin(&late, &f);
-    call(&late, "/t.T/Echo", AT_LIT("x"), 5 * AT_S_NS);
+    call(&late, "/t.T/Echo", AT_LIT("x"), PATIENCE_NS);
     assert_int_equal(late.result.code, AT_UNAVAILABLE);
     assert_true(late.result.unprocessed);
     end(&late);

@@ -176,7 +176,7 @@ static void both_versions_answer_over_the_wire(void **state)
     struct at_grpc_channel_config to = {.host = "127.0.0.1",
                                         .port = at_grpc_server_port(server),
                                         .connection_count = 1,
-                                        .connect_timeout_ms = 5000};
+                                        .connect_timeout_ms = 20000};
     assert_int_equal(at_grpc_channel_open(s.loop, &to, &channel, &error), AT_OK);
     const char *paths[] = {PATH, PATH_ALPHA};
     for (int i = 0; i < 2; i++) {

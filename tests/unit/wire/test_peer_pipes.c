@@ -13,7 +13,7 @@
 
 /* Bare connections that speak just enough of the protocol to be taken for askers. */
 
-#define WAIT_MS 10000
+#define WAIT_MS 60000
 
 struct end {
     nng_socket socket;

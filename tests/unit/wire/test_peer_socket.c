@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "support/held_port.h"
 #include "support/nng_leaks.h"
 #include "support/test.h"
 
@@ -14,7 +15,7 @@
 /* Two ends in one process, over real loopback TCP. Requests and replies are taken off nng's threads
  * through mailboxes, as the product does. */
 
-#define WAIT_MS 10000
+#define WAIT_MS 60000
 
 struct ends {
     struct at_mailbox requests;
@@ -22,6 +23,7 @@ struct ends {
     struct at_peer_server *server;
     struct at_peer_client *client;
     uint16_t port;
+    struct held_port held; /* the port, also between two servers */
 };
 
 static void on_request(void *ctx, struct at_peer_request *request)
@@ -65,7 +67,8 @@ static void setup(struct ends *e)
     *e = (struct ends){0};
     at_mailbox_init(&e->requests, 100);
     at_mailbox_init(&e->replies, 100);
-    open_server(e, 0, 4);
+    held_port_take(&e->held);
+    open_server(e, e->held.port, 4);
     open_client(e, 4);
 }
 
@@ -73,6 +76,7 @@ static void teardown(struct ends *e)
 {
     at_peer_client_close(&e->client);
     at_peer_server_close(&e->server);
+    held_port_let_go(&e->held);
     at_mailbox_deinit(&e->requests);
     at_mailbox_deinit(&e->replies);
 }
@@ -106,11 +110,14 @@ static bool exchange(struct ends *e, uint32_t timeout_ms)
     struct at_peer_question q = {0};
 
     assert_int_equal(at_peer_client_ask(e->client, &q, AT_LIT("ping"), timeout_ms), AT_OK);
-    struct at_mail *mail = at_mailbox_wait(&e->requests, timeout_ms);
-    if (mail != NULL) {
-        struct at_peer_request *r = (struct at_peer_request *)mail;
-        assert_true(at_slice_eq(r->body, AT_LIT("ping")));
-        at_peer_request_reply(r, AT_LIT("pong"));
+    struct at_mail *next = NULL;
+    for (struct at_mail *m = at_mailbox_wait(&e->requests, timeout_ms); m != NULL; m = next) {
+        struct at_peer_request *r = (struct at_peer_request *)m;
+        next = m->next; /* more than one, when former ones came too late */
+        if (at_slice_eq(r->body, AT_LIT("ping")))
+            at_peer_request_reply(r, AT_LIT("pong"));
+        else
+            at_peer_request_drop(r);
     }
     assert_ptr_equal(next_reply(e), &q);
     bool answered = q.code == AT_OK;
@@ -118,6 +125,28 @@ static bool exchange(struct ends *e, uint32_t timeout_ms)
         assert_true(at_slice_eq(q.reply, AT_LIT("pong")));
     at_peer_question_done(&q);
     return answered;
+}
+
+/* Asks with a deadline until one of the questions has arrived before its own, which takes longer
+ * where the machine is busy; that one is not answered. Returns the time it was given. */
+static uint32_t
+ask_in_vain(struct ends *e, struct at_peer_question *q, struct at_peer_request **ret_request)
+{
+    for (uint32_t timeout_ms = 200;; timeout_ms *= 2) {
+        assert_true(timeout_ms < WAIT_MS);
+        *q = (struct at_peer_question){0};
+        assert_int_equal(at_peer_client_ask(e->client, q, AT_LIT("q"), timeout_ms), AT_OK);
+        struct at_mail *come = at_mailbox_wait(&e->requests, timeout_ms);
+        *ret_request = (struct at_peer_request *)come;
+        for (struct at_mail *m = come ? come->next : NULL, *next = NULL; m != NULL; m = next) {
+            next = m->next;
+            at_peer_request_drop((struct at_peer_request *)m);
+        }
+        if (come != NULL)
+            return timeout_ms;
+        assert_ptr_equal(next_reply(e), q);
+        at_peer_question_done(q);
+    }
 }
 
 static void an_answer_reaches_who_asked(void **state)
@@ -228,11 +257,11 @@ static void a_question_without_answer_ends_at_its_deadline(void **state)
     struct ends e;
     struct at_peer_question q = {0};
     setup(&e);
+    struct at_peer_request *r = NULL;
     uint64_t begin_ms = now_ms();
-    assert_int_equal(at_peer_client_ask(e.client, &q, AT_LIT("q"), 200), AT_OK);
-    struct at_peer_request *r = next_request(&e);
+    uint32_t timeout_ms = ask_in_vain(&e, &q, &r);
     assert_int_equal(next_reply(&e)->code, AT_DEADLINE_EXCEEDED);
-    assert_in_range(now_ms() - begin_ms, 190, 5000);
+    assert_true(now_ms() - begin_ms >= timeout_ms - 10);
     at_peer_question_done(&q);
 
     /* The late answer goes nowhere, and not to the next question. */
@@ -247,13 +276,25 @@ static void a_dropped_request_is_not_answered(void **state)
     struct ends e;
     struct at_peer_question q = {0};
     setup(&e);
-    assert_int_equal(at_peer_client_ask(e.client, &q, AT_LIT("q"), 200), AT_OK);
-    at_peer_request_drop(next_request(&e));
+    struct at_peer_request *r = NULL;
+    (void)ask_in_vain(&e, &q, &r);
+    at_peer_request_drop(r);
     assert_int_equal(next_reply(&e)->code, AT_DEADLINE_EXCEEDED);
     at_peer_question_done(&q);
     for (int i = 0; i < 10; i++) /* its place is free again */
         assert_true(exchange(&e, WAIT_MS));
     teardown(&e);
+}
+
+/* Its server is closed: asks until no question ends because the connection breaks. */
+static void notice_the_break(struct ends *e)
+{
+    for (int in_vain = 0; in_vain < 3;) {
+        struct at_peer_question q = {0};
+        assert_int_equal(at_peer_client_ask(e->client, &q, AT_LIT("q"), 100), AT_OK);
+        in_vain = next_reply(e)->code == AT_DEADLINE_EXCEEDED ? in_vain + 1 : 0;
+        at_peer_question_done(&q);
+    }
 }
 
 static void a_peer_that_is_down_only_costs_the_timeout(void **state)
@@ -263,12 +304,11 @@ static void a_peer_that_is_down_only_costs_the_timeout(void **state)
     struct at_peer_question q = {0};
     setup(&e);
     at_peer_server_close(&e.server);
-    while (exchange(&e, 50)) /* until the broken connection was noticed */
-        ;
+    notice_the_break(&e);
     uint64_t begin_ms = now_ms();
     assert_int_equal(at_peer_client_ask(e.client, &q, AT_LIT("q"), 150), AT_OK);
     assert_int_equal(next_reply(&e)->code, AT_DEADLINE_EXCEEDED);
-    assert_in_range(now_ms() - begin_ms, 140, 5000);
+    assert_true(now_ms() - begin_ms >= 140);
     at_peer_question_done(&q);
     teardown(&e);
 }
@@ -281,11 +321,9 @@ static void a_question_ends_at_once_when_its_peer_dies(void **state)
     setup(&e);
     assert_int_equal(at_peer_client_ask(e.client, &q, AT_LIT("q"), WAIT_MS), AT_OK);
     struct at_peer_request *r = next_request(&e);
-    uint64_t begin_ms = now_ms();
     at_peer_request_drop(r);
     at_peer_server_close(&e.server);
-    assert_int_equal(next_reply(&e)->code, AT_UNAVAILABLE);
-    assert_true(now_ms() - begin_ms < WAIT_MS / 2);
+    assert_int_equal(next_reply(&e)->code, AT_UNAVAILABLE); /* not at its deadline */
     at_peer_question_done(&q);
     teardown(&e);
 }
@@ -296,14 +334,13 @@ static void a_peer_that_returns_on_its_port_is_found_again(void **state)
     struct ends e;
     setup(&e);
     for (int round = 0; round < 3; round++) {
+        uint64_t begin_ms = now_ms();
         assert_true(exchange(&e, WAIT_MS));
         at_peer_server_close(&e.server);
         (void)exchange(&e, 50);
         open_server(&e, e.port, 4);
-        bool found = false;
-        for (int i = 0; i < 40 && !found; i++)
-            found = exchange(&e, 250);
-        assert_true(found);
+        while (!exchange(&e, 250))
+            assert_true(now_ms() - begin_ms < WAIT_MS);
     }
     teardown(&e);
 }
@@ -338,13 +375,10 @@ static void a_client_without_peer_closes_with_open_questions(void **state)
     struct at_peer_question q = {0};
     setup(&e);
     at_peer_server_close(&e.server);
-    while (exchange(&e, 50))
-        ;
+    notice_the_break(&e);
     assert_int_equal(at_peer_client_ask(e.client, &q, AT_LIT("q"), WAIT_MS), AT_OK);
-    uint64_t begin_ms = now_ms();
     at_peer_client_close(&e.client);
-    assert_true(now_ms() - begin_ms < WAIT_MS / 2);
-    assert_int_equal(next_reply(&e)->code, AT_CANCELLED);
+    assert_int_equal(next_reply(&e)->code, AT_CANCELLED); /* not at its deadline */
     teardown(&e);
 }
 
@@ -412,7 +446,7 @@ static bool answered_among_others(struct ends *e, struct at_slice others)
     bool asked = false;
 
     assert_int_equal(at_peer_client_ask(e->client, &q, AT_LIT("ping"), WAIT_MS), AT_OK);
-    for (int i = 0; i < 100 && !asked; i++) {
+    for (int i = 0; i < WAIT_MS / 100 && !asked; i++) {
         for (struct at_mail *m = at_mailbox_wait(&e->requests, 100); m != NULL; m = next) {
             struct at_peer_request *r = (struct at_peer_request *)m;
             bool ours = at_slice_eq(r->body, AT_LIT("ping"));
@@ -451,7 +485,8 @@ static void of_one_connection_a_few_requests_are_taken_at_a_time(void **state)
     (void)state;
     at_mailbox_init(&e.requests, 100);
     at_mailbox_init(&e.replies, 100);
-    open_server(&e, 0, 24);
+    held_port_take(&e.held);
+    open_server(&e, e.held.port, 24);
     open_client(&e, 4);
     int fd = connect_rudely(e.port);
     for (int i = 0; i < 40; i++)
@@ -504,9 +539,10 @@ static void a_server_that_is_asked_without_pause_closes(void **state)
     struct ends e = {0};
 
     (void)state;
+    held_port_take(&e.held);
     for (int round = 0; round < 20; round++) {
         at_mailbox_init(&e.requests, 100);
-        open_server(&e, e.port, 4);
+        open_server(&e, e.held.port, 4);
         for (int i = 0; i < 6; i++) {
             hammers[i].fd = connect_rudely(e.port);
             assert_int_equal(pthread_create(&hammers[i].thread, NULL, hammer_main, &hammers[i]), 0);
@@ -526,6 +562,7 @@ static void a_server_that_is_asked_without_pause_closes(void **state)
             close(hammers[i].fd);
         }
     }
+    held_port_let_go(&e.held);
 }
 
 int main(void)
