@@ -8,7 +8,6 @@
  * A folder with creation.json is one whose making was not finished: who finds it asks for the same
  * again; the same with "deletion". One whose name begins with a dot is none any more, and is swept
  * away by whoever comes by. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/folder.h"
 #include "base/prng.h"
 #include "cli/launch.h"
 
@@ -178,20 +179,16 @@ enum at_code at_launch_delete_instance(struct at_launch *l, struct at_error *ret
 /* Whatever has a run file here, or is to have one; the instance file may be missing or older. */
 static void kill_all(struct at_state_dir *s)
 {
-    DIR *dir = opendir(at_state_dir_path(s, "", "run", ""));
-    const struct dirent *entry;
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this thread's own. */
-    while (dir && (entry = readdir(dir)) != NULL) {
-        const char *dot = strrchr(entry->d_name, '.');
-        if (!dot || dot == entry->d_name ||
-            (strcmp(dot, ".json") != 0 && strcmp(dot, ".starting") != 0))
+    struct at_folder folder AT_CLEANUP(at_folder_close);
+    const char *file;
+    (void)at_folder_open(&folder, at_state_dir_path(s, "", "run", ""));
+    while ((file = at_folder_next(&folder)) != NULL) {
+        const char *dot = strrchr(file, '.');
+        if (!dot || dot == file || (strcmp(dot, ".json") != 0 && strcmp(dot, ".starting") != 0))
             continue;
-        const char *name =
-            at_arena_printf(&s->arena, "%.*s", (int)(dot - entry->d_name), entry->d_name);
+        const char *name = at_arena_printf(&s->arena, "%.*s", (int)(dot - file), file);
         (void)at_process_stop_one(s, name, 0);
     }
-    if (dir)
-        (void)closedir(dir);
 }
 
 static enum at_code
@@ -212,15 +209,12 @@ remove_folder(struct at_launch *l, struct at_state_dir *s, struct at_error *rete
 enum at_code at_launch_sweep(struct at_launch *l, struct at_error *reterr)
 {
     const char *parent = at_state_dir_path(l->root, "", "instances", "");
-    DIR *dir = opendir(parent);
-    const struct dirent *entry;
-    enum at_code code = AT_OK;
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this thread's own. */
-    while (dir && code == AT_OK && (entry = readdir(dir)) != NULL)
-        if (strncmp(entry->d_name, GONE_PREFIX, strlen(GONE_PREFIX)) == 0)
-            code = at_process_remove_tree(
-                at_arena_printf(&l->root->arena, "%s/%s", parent, entry->d_name), reterr);
-    if (dir)
-        (void)closedir(dir);
-    return code;
+    struct at_folder folder AT_CLEANUP(at_folder_close);
+    const char *name;
+    (void)at_folder_open(&folder, parent);
+    while ((name = at_folder_next(&folder)) != NULL)
+        if (strncmp(name, GONE_PREFIX, strlen(GONE_PREFIX)) == 0)
+            AT_TRY(at_process_remove_tree(at_arena_printf(&l->root->arena, "%s/%s", parent, name),
+                                          reterr));
+    return AT_OK;
 }

@@ -5,7 +5,6 @@
  * found by its command line, then; that this must be looked for says run/NAME.starting. */
 #include "cli/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -18,7 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
+#include "base/folder.h"
 
 /* STATE/data/NAME.born: the cluster has served, so its store must be there. */
 #define BORN_SUFFIX ".born"
@@ -72,11 +73,11 @@ static void end_stray(struct at_state_dir *s, const char *name)
     const char *run_file = at_state_dir_path(s, "run", name, ".json");
     if (access(starting, F_OK) != 0)
         return;
-    DIR *dir = opendir("/proc");
-    const struct dirent *entry;
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this thread's own. */
-    while (dir && (entry = readdir(dir)) != NULL) {
-        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+    struct at_folder folder AT_CLEANUP(at_folder_close);
+    const char *entry;
+    (void)at_folder_open(&folder, "/proc");
+    while ((entry = at_folder_next(&folder)) != NULL) {
+        pid_t pid = (pid_t)strtol(entry, NULL, 10);
         if (pid <= 0 || !at_state_dir_is_process(pid, run_file))
             continue;
         (void)kill(pid, SIGKILL);
@@ -84,8 +85,6 @@ static void end_stray(struct at_state_dir *s, const char *name)
             (void)usleep(POLL_US);
         (void)waitpid(pid, NULL, 0); /* it has ended: at once, whether it is our child or not */
     }
-    if (dir)
-        (void)closedir(dir);
     (void)unlink(run_file);
     (void)unlink(starting);
 }

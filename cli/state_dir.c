@@ -10,7 +10,6 @@
 #include "cli/state_dir.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,6 +24,8 @@
 
 #include <jansson.h>
 
+#include "base/alloc.h"
+#include "base/folder.h"
 #include "base/prng.h"
 #include "cli/port_range.h"
 
@@ -170,14 +171,12 @@ uint32_t at_state_dir_folders(struct at_state_dir *root, const char ***ret_paths
 {
     const char **paths = AT_ARENA_ARRAY(&root->arena, const char *, AT_INSTANCES_MAX);
     uint32_t count = 0;
-    DIR *dir = opendir(at_state_dir_path(root, "", "instances", ""));
-    const struct dirent *entry;
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this thread's own. */
-    while (dir && count < AT_INSTANCES_MAX && (entry = readdir(dir)) != NULL)
-        if (entry->d_name[0] != '.')
-            paths[count++] = at_state_dir_path(root, "instances", entry->d_name, "");
-    if (dir)
-        (void)closedir(dir);
+    struct at_folder folder AT_CLEANUP(at_folder_close);
+    const char *name;
+    (void)at_folder_open(&folder, at_state_dir_path(root, "", "instances", ""));
+    while (count < AT_INSTANCES_MAX && (name = at_folder_next(&folder)) != NULL)
+        if (name[0] != '.')
+            paths[count++] = at_state_dir_path(root, "instances", name, "");
     if (count > 0)
         qsort(paths, count, sizeof(*paths), cmp_paths);
     *ret_paths = paths;

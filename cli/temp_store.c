@@ -1,6 +1,5 @@
 #include "cli/temp_store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -11,6 +10,9 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/folder.h"
 
 #define PREFIX "atoll-emulator-"
 #define LOCK "in-use"
@@ -55,22 +57,17 @@ static void sweep_one(const char *dir)
 static void sweep(const char *parent)
 {
     char dir[AT_TEMP_STORE_BYTES];
-    DIR *folder = opendir(parent);
+    struct at_folder folder AT_CLEANUP(at_folder_close);
+    const char *name;
 
-    if (!folder)
-        return; /* making one says why */
-    for (;;) {
-        const struct dirent *entry =
-            readdir(folder); /* NOLINT(concurrency-mt-unsafe): own stream */
-        if (!entry)
-            break;
-        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0)
+    (void)at_folder_open(&folder, parent); /* if it can't, making one says why */
+    while ((name = at_folder_next(&folder)) != NULL) {
+        if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
             continue;
-        int len = snprintf(dir, sizeof(dir), "%s/%s", parent, entry->d_name);
+        int len = snprintf(dir, sizeof(dir), "%s/%s", parent, name);
         if (len > 0 && (size_t)len < sizeof(dir))
             sweep_one(dir);
     }
-    (void)closedir(folder);
 }
 
 /* The lock of `dir`, or -1 with errno. */

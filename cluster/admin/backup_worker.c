@@ -1,12 +1,12 @@
 #include "cluster/admin/backup_worker.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "cluster/admin/backup_end.h"
 #include "cluster/admin/backup_job.h"
@@ -203,29 +203,26 @@ static bool is_known(const struct at_service *service,
 static void sweep(struct at_backup_worker *w, const struct at_catalog *catalog)
 {
     uint64_t version = at_catalog_kind_version(catalog, AT_CATALOG_BACKUP);
-    const struct dirent *entry;
+    struct at_folder folder AT_CLEANUP(at_folder_close) = {NULL};
+    const char *file;
     struct at_arena arena;
 
     if (w->swept && version == w->swept_version)
         return;
     w->swept = true;
     w->swept_version = version;
-    DIR *dir = opendir(w->service->backup_dir);
-    if (!dir)
+    if (!at_folder_open(&folder, w->service->backup_dir))
         return; /* there are none yet */
     at_arena_init(&arena, ARENA_BYTES);
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this thread's own */
-    while ((entry = readdir(dir)) != NULL) {
+    while ((file = at_folder_next(&folder)) != NULL) {
         at_arena_reset(&arena);
-        if (entry->d_name[0] == '.' || is_known(w->service, catalog, entry->d_name, &arena))
+        if (file[0] == '.' || is_known(w->service, catalog, file, &arena))
             continue;
         at_log(AT_LOG_INFO, "a backup's file is removed: its record is gone",
-               AT_KV_STR("file", entry->d_name));
-        at_backup_file_remove(
-            at_arena_printf(&arena, "%s/%s", w->service->backup_dir, entry->d_name));
+               AT_KV_STR("file", file));
+        at_backup_file_remove(at_arena_printf(&arena, "%s/%s", w->service->backup_dir, file));
     }
     at_arena_deinit(&arena);
-    (void)closedir(dir);
 }
 
 static void *house_main(void *arg)

@@ -2,9 +2,9 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/folder.h"
 #include "base/limits.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -140,18 +140,16 @@ void engine_aside_clean(const struct at_engine *e)
 {
     char dir[ENGINE_PATH_BYTES_MAX];
     char path[ENGINE_PATH_BYTES_MAX + 256];
+    struct at_folder folder AT_CLEANUP(at_folder_close) = {NULL};
+    const char *name;
 
-    DIR *d = dir_path(e, dir) ? opendir(dir) : NULL;
-    if (d == NULL)
+    if (!dir_path(e, dir) || !at_folder_open(&folder, dir))
         return;
-    /* NOLINTBEGIN(concurrency-mt-unsafe): the stream is this function's own. */
-    for (const struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d)) {
-        int n = snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
-        if (entry->d_name[0] != '.' && n > 0 && (size_t)n < sizeof(path))
+    while ((name = at_folder_next(&folder)) != NULL) {
+        int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
+        if (name[0] != '.' && n > 0 && (size_t)n < sizeof(path))
             (void)unlink(path);
     }
-    /* NOLINTEND(concurrency-mt-unsafe) */
-    closedir(d);
     (void)rmdir(dir);
 }
 

@@ -1,13 +1,13 @@
 /* desk.c: which handler answers what, and what all acts need. */
 #include "routing/proxy/desk.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/escape.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "google/bigtable/admin/v2/bigtable_instance_admin.pb-c.h"
 #include "routing/proxy/gather.h"
@@ -304,16 +304,14 @@ void at_desk_resume(struct at_desk *desk)
     if (!desk->launcher.program)
         return;
     (void)snprintf(path, sizeof(path), "%s/instances", desk->launcher.state_dir);
-    DIR *dir = opendir(path);
-    const struct dirent *entry;
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this thread's own. */
-    while (dir && (entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] != '.')
-            resume(desk, entry->d_name);
-        left = left || strncmp(entry->d_name, ".gone-", 6) == 0;
+    struct at_folder folder AT_CLEANUP(at_folder_close);
+    const char *name;
+    (void)at_folder_open(&folder, path);
+    while ((name = at_folder_next(&folder)) != NULL) {
+        if (name[0] != '.')
+            resume(desk, name);
+        left = left || strncmp(name, ".gone-", 6) == 0;
     }
-    if (dir)
-        (void)closedir(dir);
     if (left)
         launch_for(desk, "sweep", first_of(desk));
     resume_clusters(desk, first_of(desk));
