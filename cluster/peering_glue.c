@@ -105,38 +105,24 @@ static bool port_act(void *ctx, struct at_act_write *write)
     return at_store_act(ctx, write);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): what a copy passes along is many small things */
 static enum at_code source_open(void *ctx,
                                 struct at_member_id receiver,
                                 const struct at_vector *needs,
                                 void **ret_source,
-                                const struct at_copy_state **ret_state,
-                                uint32_t *ret_part_count,
-                                uint64_t *ret_bytes,
+                                struct at_copy_offer *ret_offer,
                                 struct at_error *reterr)
 {
     struct at_copy_source *source = NULL;
 
     AT_TRY(at_copy_source_open(ctx, receiver, needs, &source, reterr));
     *ret_source = source;
-    *ret_state = at_copy_source_state(source);
-    *ret_part_count = at_copy_source_part_count(source);
-    *ret_bytes = at_copy_source_bytes(source);
+    *ret_offer = at_copy_source_offer(source);
     return AT_OK;
 }
 
-/* NOLINTNEXTLINE(readability-function-size): what a copy passes along is many small things */
-static enum at_code source_read(void *source,
-                                uint32_t part,
-                                struct at_slice cursor,
-                                size_t max_bytes,
-                                struct at_buf *items,
-                                struct at_buf *ret_cursor,
-                                bool *ret_last,
-                                struct at_error *reterr)
+static enum at_code source_read(void *source, struct at_copy_read *read, struct at_error *reterr)
 {
-    return at_copy_source_read(source, part, cursor, max_bytes, items, ret_cursor, ret_last,
-                               reterr);
+    return at_copy_source_read(source, read, reterr);
 }
 
 static void source_close(void *source)

@@ -8,6 +8,7 @@
 #ifndef ATOLL_REPLICATION_FILL_H
 #define ATOLL_REPLICATION_FILL_H
 
+#include "base/buf.h"
 #include "replication/membership.h"
 #include "replication/replica.h"
 
@@ -37,6 +38,23 @@ struct at_copy_state {
     uint64_t fork_id;
     struct at_copy_member *members;
     uint32_t member_count;
+};
+
+/* What a donor has to give: `state` lives as long as the source. */
+struct at_copy_offer {
+    const struct at_copy_state *state;
+    uint32_t part_count;
+    uint64_t bytes; /* estimate of all parts */
+};
+
+/* A chunk of a part to be read, and the chunk. */
+struct at_copy_read {
+    uint32_t part;
+    struct at_slice cursor; /* where it begins; empty: at the part's start */
+    size_t max_bytes;       /* about; one whole key is read at least */
+    struct at_buf *items;   /* appended to */
+    struct at_buf *next;    /* result: the cursor of the chunk behind it */
+    bool last;              /* result: there is none, the part is whole */
 };
 
 /* at_replica_may_donate is rule 27: FAILED_PRECONDITION with the reason. `needs`: the receiver's

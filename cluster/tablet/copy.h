@@ -31,19 +31,10 @@ AT_MUST_USE enum at_code at_copy_source_open(struct at_store *store,
                                              const struct at_vector *needs,
                                              struct at_copy_source **ret_source,
                                              struct at_error *reterr);
-const struct at_copy_state *at_copy_source_state(const struct at_copy_source *source);
-uint32_t at_copy_source_part_count(const struct at_copy_source *source);
-uint64_t at_copy_source_bytes(const struct at_copy_source *source); /* estimate of all parts */
-/* at_copy_source_read appends items of `part` from `cursor` (empty: its start) on, about
- * `max_bytes`, one whole key at least. `ret_cursor` (cleared first) is where the next begins.
- * INVALID_ARGUMENT: no such part or cursor. */
+struct at_copy_offer at_copy_source_offer(const struct at_copy_source *source);
+/* at_copy_source_read reads a chunk. INVALID_ARGUMENT: no such part or cursor. */
 AT_MUST_USE enum at_code at_copy_source_read(struct at_copy_source *source,
-                                             uint32_t part,
-                                             struct at_slice cursor,
-                                             size_t max_bytes,
-                                             struct at_buf *items,
-                                             struct at_buf *ret_cursor,
-                                             bool *ret_last,
+                                             struct at_copy_read *read,
                                              struct at_error *reterr);
 void at_copy_source_close(struct at_copy_source **source);
 

@@ -31,9 +31,7 @@ uint64_t at_copy_key_hlc(struct at_slice key)
     return ~at_get_be64(key.data + key.len - AT_KEY_STAMP_BYTES);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): what a copy passes along is many small things */
-enum at_code at_copy_merge(struct at_engine *engine,
-                           const struct at_snapshot *own,
+enum at_code at_copy_merge(const struct at_copy_own *own,
                            const struct at_copy_rule *rule,
                            const struct at_copy_stretch *stretch,
                            at_copy_emit emit,
@@ -41,14 +39,14 @@ enum at_code at_copy_merge(struct at_engine *engine,
                            struct at_error *reterr)
 {
     struct at_iter_options options = {
-        .snapshot = own, .lower = stretch->start, .upper = stretch->end, .scan = true};
+        .snapshot = own->snapshot, .lower = stretch->start, .upper = stretch->end, .scan = true};
     struct merge m = {.rule = rule, .stretch = stretch, .emit = emit, .ctx = ctx};
 
     AT_ASSERT(stretch->start.len >= AT_KEY_PREFIX_BYTES);
     at_buf_init(&m.key, AT_KEY_BYTES_MAX);
     at_buf_init(&m.last, AT_KEY_BYTES_MAX);
     at_buf_init(&m.scratch, AT_KEY_BYTES_MAX);
-    m.own = at_iter_open(engine, AT_SPACE_CELLS, &options);
+    m.own = at_iter_open(own->engine, AT_SPACE_CELLS, &options);
     at_iter_seek(m.own, stretch->start);
     enum at_code code = merge_all(&m, reterr);
     at_iter_close(&m.own);

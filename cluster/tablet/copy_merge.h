@@ -33,11 +33,16 @@ struct at_copy_stretch {
     struct at_slice items; /* the donor's, see model/copy_item.h */
 };
 
-/* at_copy_merge merges the donor's items of a stretch with the receiver's keys in its snapshot.
+/* The receiver's picture of its own cells. */
+struct at_copy_own {
+    struct at_engine *engine;
+    const struct at_snapshot *snapshot;
+};
+
+/* at_copy_merge merges the donor's items of a stretch with the receiver's own keys.
  * INVALID_ARGUMENT: items malformed, out of order, out of the stretch, or of a kind that its family
  * can't hold; what was emitted before is void. Else codes of the engine and of `emit`. */
-AT_MUST_USE enum at_code at_copy_merge(struct at_engine *engine,
-                                       const struct at_snapshot *own,
+AT_MUST_USE enum at_code at_copy_merge(const struct at_copy_own *own,
                                        const struct at_copy_rule *rule,
                                        const struct at_copy_stretch *stretch,
                                        at_copy_emit emit,

@@ -51,6 +51,8 @@ row_key(struct at_copy_sink *s, uint32_t table_id, uint32_t family_id, struct at
 static void make_progress(struct at_copy_sink *s);
 static void note_progress(struct at_copy_sink *s, const struct sink_part *p, size_t bytes);
 static enum at_code
+merge(struct at_copy_sink *s, const struct at_copy_stretch *stretch, struct at_error *reterr);
+static enum at_code
 put_aside(void *sink, struct at_slice key, struct at_slice value, struct at_error *reterr);
 static enum at_code add_own(struct at_copy_sink *s, struct at_error *reterr);
 static enum at_code
@@ -111,7 +113,7 @@ enum at_code at_copy_sink_take(struct at_copy_sink *s,
     if (at_slice_cmp(stretch.start, stretch.end) >= 0 || at_slice_cmp(stretch.end, p->end) > 0)
         return malformed("a chunk is out of order", reterr);
     if (!p->dead)
-        AT_TRY(at_copy_merge(s->store->engine, s->own, &s->rule, &stretch, put_aside, s, reterr));
+        AT_TRY(merge(s, &stretch, reterr));
     note_progress(s, p, items.len);
     at_buf_clear(&p->at);
     AT_TRY(at_buf_append(&p->at, at_buf_slice(&to)));
@@ -324,14 +326,13 @@ static enum at_code plan(struct at_copy_sink *s, struct at_error *reterr)
 
 static enum at_code check_tiles(const struct at_copy_sink *s, struct at_error *reterr)
 {
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
-    const struct at_copy_part **sorted = at_alloc((s->part_count + 1) * sizeof(*sorted));
+    const struct at_copy_part **sorted =
+        at_alloc((s->part_count + 1) * sizeof(struct at_copy_part *));
     bool ok = true;
 
     for (uint32_t i = 0; i < s->part_count; i++)
         sorted[i] = &s->parts[i].told;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
-    qsort(sorted, s->part_count, sizeof(*sorted), compare_parts);
+    qsort(sorted, s->part_count, sizeof(struct at_copy_part *), compare_parts);
     for (uint32_t i = 0; i < s->part_count; i++) {
         const struct at_copy_part *p = sorted[i];
         bool joins = i > 0 && same_family(sorted[i - 1], p);
@@ -405,24 +406,27 @@ static struct at_copy_table_progress *progress_of(struct at_copy_sink *s, struct
     return NULL;
 }
 
-/* NOLINTNEXTLINE(readability-function-size): two small loops */
+static void add_progress(struct at_copy_sink *s, const struct at_copy_part *told, uint32_t *cap)
+{
+    struct at_copy_table_progress *t = progress_of(s, told->table);
+
+    if (t == NULL) {
+        GROW(s->progress, s->progress_count, *cap);
+        t = &s->progress[s->progress_count++];
+        *t = (struct at_copy_table_progress){0};
+        AT_ASSERT(told->table.len < sizeof(t->table));
+        memcpy(t->table, told->table.data, told->table.len);
+    }
+    t->bytes += told->bytes;
+}
+
 static void make_progress(struct at_copy_sink *s)
 {
     uint32_t cap = 0;
 
     pthread_mutex_lock(&s->store->copy_lock);
-    for (uint32_t i = 0; i < s->part_count; i++) {
-        const struct at_copy_part *told = &s->parts[i].told;
-        struct at_copy_table_progress *t = progress_of(s, told->table);
-        if (t == NULL) {
-            GROW(s->progress, s->progress_count, cap);
-            t = &s->progress[s->progress_count++];
-            *t = (struct at_copy_table_progress){0};
-            AT_ASSERT(told->table.len < sizeof(t->table));
-            memcpy(t->table, told->table.data, told->table.len);
-        }
-        t->bytes += told->bytes;
-    }
+    for (uint32_t i = 0; i < s->part_count; i++)
+        add_progress(s, &s->parts[i].told, &cap);
     pthread_mutex_unlock(&s->store->copy_lock);
 }
 
@@ -433,6 +437,14 @@ static void note_progress(struct at_copy_sink *s, const struct sink_part *p, siz
     if (t != NULL)
         t->copied_bytes += bytes;
     pthread_mutex_unlock(&s->store->copy_lock);
+}
+
+static enum at_code
+merge(struct at_copy_sink *s, const struct at_copy_stretch *stretch, struct at_error *reterr)
+{
+    const struct at_copy_own own = {s->store->engine, s->own};
+
+    return at_copy_merge(&own, &s->rule, stretch, put_aside, s, reterr);
 }
 
 static enum at_code
@@ -484,7 +496,7 @@ add_own_prefix(struct at_copy_sink *s, struct at_iter *i, struct at_error *reter
     const struct sink_prefix *known = find_prefix(s, table_id, family_id);
     if (known == NULL || (!known->covered && !known->dead)) {
         struct at_copy_stretch stretch = {prefix, end, none};
-        AT_TRY(at_copy_merge(s->store->engine, s->own, &s->rule, &stretch, put_aside, s, reterr));
+        AT_TRY(merge(s, &stretch, reterr));
     }
     at_iter_seek(i, end);
     return AT_OK;

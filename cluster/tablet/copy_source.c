@@ -52,30 +52,18 @@ static struct at_slice middle(struct at_arena *arena, struct at_slice low, struc
 static void add_part(struct at_copy_source *s, struct source_part part);
 static struct at_slice
 row_key(struct at_copy_source *s, uint32_t table_id, uint32_t family_id, struct at_slice row);
-static enum at_code read_catalog(struct at_copy_source *s,
-                                 struct at_slice cursor,
-                                 size_t max_bytes,
-                                 struct at_buf *items,
-                                 struct at_buf *ret_cursor,
-                                 bool *ret_last,
-                                 struct at_error *reterr);
+static enum at_code
+read_catalog(struct at_copy_source *s, struct at_copy_read *read, struct at_error *reterr);
 static enum at_code put_record(struct at_copy_source *s,
                                const struct at_iter *i,
                                struct at_buf *items,
                                struct at_error *reterr);
-static enum at_code read_parts(struct at_copy_source *s,
-                               uint32_t first,
-                               size_t end_len,
-                               struct at_buf *items,
-                               struct at_buf *ret_cursor,
-                               bool *ret_last);
+static enum at_code
+read_parts(struct at_copy_source *s, uint32_t first, size_t end_len, struct at_copy_read *read);
 static enum at_code read_cells(struct at_copy_source *s,
                                const struct source_part *p,
                                struct at_slice from,
-                               size_t end_len,
-                               struct at_buf *items,
-                               struct at_buf *ret_cursor,
-                               bool *ret_last,
+                               struct at_copy_read *read,
                                struct at_error *reterr);
 static bool below_floor(const struct source_part *p, struct at_slice key, struct at_buf *scratch);
 static enum at_code damaged(struct at_error *reterr);
@@ -107,39 +95,26 @@ enum at_code at_copy_source_open(struct at_store *store,
     return AT_OK;
 }
 
-const struct at_copy_state *at_copy_source_state(const struct at_copy_source *source)
+struct at_copy_offer at_copy_source_offer(const struct at_copy_source *source)
 {
-    return &source->state;
+    return (struct at_copy_offer){.state = &source->state,
+                                  .part_count = 1 + source->part_count, /* part 0 besides */
+                                  .bytes = source->bytes};
 }
 
-uint32_t at_copy_source_part_count(const struct at_copy_source *source)
-{
-    return 1 + source->part_count;
-}
-
-uint64_t at_copy_source_bytes(const struct at_copy_source *source)
-{
-    return source->bytes;
-}
-
-/* NOLINTNEXTLINE(readability-function-size): what a copy passes along is many small things */
 enum at_code at_copy_source_read(struct at_copy_source *source,
-                                 uint32_t part,
-                                 struct at_slice cursor,
-                                 size_t max_bytes,
-                                 struct at_buf *items,
-                                 struct at_buf *ret_cursor,
-                                 bool *ret_last,
+                                 struct at_copy_read *read,
                                  struct at_error *reterr)
 {
-    at_buf_clear(ret_cursor);
-    *ret_last = false;
-    max_bytes = max_bytes > 0 ? max_bytes : 1;
-    if (part == 0)
-        return read_catalog(source, cursor, max_bytes, items, ret_cursor, ret_last, reterr);
-    if (part > source->part_count)
-        return at_fail(reterr, AT_INVALID_ARGUMENT, "no such part: %u", part);
-    const struct source_part *p = &source->parts[part - 1];
+    struct at_slice cursor = read->cursor;
+
+    at_buf_clear(read->next);
+    read->last = false;
+    if (read->part == 0)
+        return read_catalog(source, read, reterr);
+    if (read->part > source->part_count)
+        return at_fail(reterr, AT_INVALID_ARGUMENT, "no such part: %u", read->part);
+    const struct source_part *p = &source->parts[read->part - 1];
     struct at_buf from AT_CLEANUP(at_buf_deinit);
     at_buf_init(&from, AT_KEY_BYTES_MAX);
     if (cursor.len == 0) {
@@ -153,8 +128,13 @@ enum at_code at_copy_source_read(struct at_copy_source *source,
     if (at_slice_cmp(at_buf_slice(&from), p->start) < 0 ||
         at_slice_cmp(at_buf_slice(&from), p->end) >= 0)
         return at_fail(reterr, AT_INVALID_ARGUMENT, "a cursor is not of its part");
-    return read_cells(source, p, at_buf_slice(&from), items->len + max_bytes, items, ret_cursor,
-                      ret_last, reterr);
+    return read_cells(source, p, at_buf_slice(&from), read, reterr);
+}
+
+/* How long the items may get, unless one alone is longer. */
+static size_t end_of(const struct at_copy_read *read)
+{
+    return read->items->len + (read->max_bytes > 0 ? read->max_bytes : 1);
 }
 
 void at_copy_source_close(struct at_copy_source **source)
@@ -190,13 +170,11 @@ static enum at_code read_ids(struct at_copy_source *s, struct at_error *reterr)
             AT_OK)
             return damaged(reterr);
     AT_TRY(at_iter_status(i, reterr));
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
-    s->tables = at_alloc((s->ids.count + 1) * sizeof(*s->tables));
+    s->tables = at_alloc((s->ids.count + 1) * sizeof(struct at_local_id *));
     for (uint32_t at = 0; at < s->ids.count; at++)
         if (s->ids.items[at].parent == 0)
             s->tables[s->table_count++] = &s->ids.items[at];
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
-    qsort(s->tables, s->table_count, sizeof(*s->tables), compare_ids);
+    qsort(s->tables, s->table_count, sizeof(struct at_local_id *), compare_ids);
     return AT_OK;
 }
 
@@ -226,8 +204,7 @@ static const struct at_local_id *find_id(const struct at_copy_source *s, uint32_
     const struct at_local_id wanted = {.id = table_id};
     const struct at_local_id *key = &wanted;
     const struct at_local_id *const *found =
-        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
-        bsearch(&key, s->tables, s->table_count, sizeof(*s->tables), compare_ids);
+        bsearch(&key, s->tables, s->table_count, sizeof(struct at_local_id *), compare_ids);
 
     return found != NULL ? *found : NULL;
 }
@@ -388,24 +365,20 @@ row_key(struct at_copy_source *s, uint32_t table_id, uint32_t family_id, struct 
     return at_arena_copy(&s->arena, at_buf_slice(&key));
 }
 
-/* NOLINTNEXTLINE(readability-function-size): what a copy passes along is many small things */
-static enum at_code read_catalog(struct at_copy_source *s,
-                                 struct at_slice cursor,
-                                 size_t max_bytes,
-                                 struct at_buf *items,
-                                 struct at_buf *ret_cursor,
-                                 bool *ret_last,
-                                 struct at_error *reterr)
+static enum at_code
+read_catalog(struct at_copy_source *s, struct at_copy_read *read, struct at_error *reterr)
 {
     static const uint8_t kinds[] = {META_CATALOG, META_DROP, META_TOKEN};
     struct at_iter_options options = {.snapshot = s->snapshot};
+    struct at_slice cursor = read->cursor;
+    struct at_buf *items = read->items;
     size_t start_len = items->len;
-    size_t end_len = start_len + max_bytes;
+    size_t end_len = end_of(read);
 
     if (cursor.len > 0 && cursor.data[0] == CURSOR_PARTS) {
         if (cursor.len != CURSOR_PARTS_BYTES || at_get_be32(cursor.data + 1) >= s->part_count)
             return at_fail(reterr, AT_INVALID_ARGUMENT, "no such cursor");
-        return read_parts(s, at_get_be32(cursor.data + 1), end_len, items, ret_cursor, ret_last);
+        return read_parts(s, at_get_be32(cursor.data + 1), end_len, read);
     }
     struct at_iter *i AT_CLEANUP(at_iter_close) =
         at_iter_open(s->store->engine, AT_SPACE_META, &options);
@@ -416,15 +389,15 @@ static enum at_code read_catalog(struct at_copy_source *s,
         at_iter_seek(i, cursor.len > 0 && cursor.data[0] == kinds[k] ? cursor : kind);
         for (; at_iter_valid(i) && at_slice_has_prefix(at_iter_key(i), kind); at_iter_next(i)) {
             if (items->len >= end_len)
-                return at_buf_append(ret_cursor, at_iter_key(i));
+                return at_buf_append(read->next, at_iter_key(i));
             enum at_code code = put_record(s, i, items, reterr);
             if (code == AT_RESOURCE_EXHAUSTED && items->len > start_len)
-                return at_buf_append(ret_cursor, at_iter_key(i));
+                return at_buf_append(read->next, at_iter_key(i));
             AT_TRY(code);
         }
         AT_TRY(at_iter_status(i, reterr));
     }
-    return read_parts(s, 0, end_len, items, ret_cursor, ret_last);
+    return read_parts(s, 0, end_len, read);
 }
 
 static enum at_code put_record(struct at_copy_source *s,
@@ -464,35 +437,27 @@ static enum at_code put_record(struct at_copy_source *s,
     return at_copy_item_encode(&item, items);
 }
 
-static enum at_code read_parts(struct at_copy_source *s,
-                               uint32_t first,
-                               size_t end_len,
-                               struct at_buf *items,
-                               struct at_buf *ret_cursor,
-                               bool *ret_last)
+static enum at_code
+read_parts(struct at_copy_source *s, uint32_t first, size_t end_len, struct at_copy_read *read)
 {
     uint8_t cursor[CURSOR_PARTS_BYTES] = {CURSOR_PARTS};
 
     for (uint32_t i = first; i < s->part_count; i++) {
         struct at_copy_item item = {.kind = AT_COPY_PART, .u.part = s->parts[i].told};
-        if (items->len >= end_len && (i > first || first == 0)) {
+        if (read->items->len >= end_len && (i > first || first == 0)) {
             at_put_be32(cursor + 1, i);
-            return at_buf_append(ret_cursor, at_slice_make(cursor, sizeof(cursor)));
+            return at_buf_append(read->next, at_slice_make(cursor, sizeof(cursor)));
         }
-        AT_TRY(at_copy_item_encode(&item, items));
+        AT_TRY(at_copy_item_encode(&item, read->items));
     }
-    *ret_last = true;
+    read->last = true;
     return AT_OK;
 }
 
-/* NOLINTNEXTLINE(readability-function-size): what a copy passes along is many small things */
 static enum at_code read_cells(struct at_copy_source *s,
                                const struct source_part *p,
                                struct at_slice from,
-                               size_t end_len,
-                               struct at_buf *items,
-                               struct at_buf *ret_cursor,
-                               bool *ret_last,
+                               struct at_copy_read *read,
                                struct at_error *reterr)
 {
     struct at_iter_options options = {
@@ -500,6 +465,8 @@ static enum at_code read_cells(struct at_copy_source *s,
     struct at_iter *i AT_CLEANUP(at_iter_close) =
         at_iter_open(s->store->engine, AT_SPACE_CELLS, &options);
     struct at_buf scratch AT_CLEANUP(at_buf_deinit);
+    struct at_buf *items = read->items;
+    size_t end_len = end_of(read);
     bool any = false;
 
     at_buf_init(&scratch, AT_KEY_BYTES_MAX);
@@ -511,12 +478,12 @@ static enum at_code read_cells(struct at_copy_source *s,
             continue;
         size_t size = at_copy_cell_size_max(&cell);
         if (any && (items->len + size > end_len || items->len + size > items->max))
-            return at_buf_append(ret_cursor, rest);
+            return at_buf_append(read->next, rest);
         AT_TRY(at_copy_cell_encode(&cell, items));
         any = true;
     }
     AT_TRY(at_iter_status(i, reterr));
-    *ret_last = true;
+    read->last = true;
     return AT_OK;
 }
 

@@ -223,11 +223,9 @@ static void list_prefixes(struct writer *w, struct at_copy_sink *s)
 {
     const struct at_local_ids *ids = &w->ids;
     const struct at_local_id **tables =
-        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
-        at_alloc(((size_t)ids->last_table_id + 1) * sizeof(*tables));
+        at_alloc(((size_t)ids->last_table_id + 1) * sizeof(struct at_local_id *));
 
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
-    memset(tables, 0, ((size_t)ids->last_table_id + 1) * sizeof(*tables));
+    memset(tables, 0, ((size_t)ids->last_table_id + 1) * sizeof(struct at_local_id *));
     for (uint32_t i = 0; i < ids->count; i++)
         if (ids->items[i].parent == 0)
             tables[ids->items[i].id] = &ids->items[i];

@@ -45,9 +45,7 @@ struct at_copy_desk {
     /* Of the worker while `busy`. */
     struct at_vector needs;
     void *source;
-    const struct at_copy_state *state;
-    uint32_t part_count;
-    uint64_t bytes;
+    struct at_copy_offer offer;
     struct desk_ask reading;
     struct at_buf items;
     struct at_buf packed;
@@ -139,7 +137,7 @@ void at_copy_desk_on_ask(struct at_neighbor *peer,
     struct at_copy_desk *desk = p->copy_out;
 
     if (desk->step != DESK_OPEN || !at_member_eq(desk->receiver, ask->from) ||
-        desk->snapshot_id != ask->snapshot_id || ask->part >= desk->part_count) {
+        desk->snapshot_id != ask->snapshot_id || ask->part >= desk->offer.part_count) {
         at_peering_refuse(p, request, "there is no such snapshot here");
         return;
     }
@@ -241,7 +239,7 @@ static void run_open(struct at_copy_job *job)
     const struct at_copy_port *port = &job->peering->port.copy;
 
     desk->code = port->source_open(port->ctx, desk->receiver, &desk->needs, &desk->source,
-                                   &desk->state, &desk->part_count, &desk->bytes, &desk->error);
+                                   &desk->offer, &desk->error);
     if (desk->code != AT_OK)
         desk->source = NULL;
 }
@@ -262,11 +260,11 @@ static void on_opened(struct at_copy_job *job)
     desk->snapshot_id++;
     desk->heard_ns = p->now_ns;
     desk->ready_ns = 0;
-    struct at_copy_state state = *desk->state;
+    struct at_copy_state state = *desk->offer.state;
     struct at_copy_opened opened = {.instance_id = p->view.instance_id,
                                     .snapshot_id = desk->snapshot_id,
-                                    .bytes = desk->bytes,
-                                    .part_count = desk->part_count,
+                                    .bytes = desk->offer.bytes,
+                                    .part_count = desk->offer.part_count,
                                     .state = &state};
     at_buf_clear(&p->out);
     at_peering_answer(p, request, at_copy_opened_encode(&opened, &p->out));
@@ -280,24 +278,27 @@ static void on_opened(struct at_copy_job *job)
 static void run_read(struct at_copy_job *job)
 {
     struct at_copy_desk *desk = (struct at_copy_desk *)job;
-    size_t max_bytes =
-        desk->reading.max_bytes < CHUNK_BYTES_MAX ? desk->reading.max_bytes : CHUNK_BYTES_MAX;
-    bool last = false;
+    const struct desk_ask *ask = &desk->reading;
+    struct at_copy_read read = {
+        .part = ask->part,
+        .cursor = ask->cursor,
+        .max_bytes = ask->max_bytes < CHUNK_BYTES_MAX ? ask->max_bytes : CHUNK_BYTES_MAX,
+        .items = &desk->items,
+        .next = &desk->cursor,
+    };
 
     at_buf_clear(&desk->items);
     at_buf_clear(&desk->cursor);
     at_buf_clear(&desk->packed);
     at_buf_clear(&desk->reply);
-    desk->code = job->peering->port.copy.source_read(desk->source, desk->reading.part,
-                                                     desk->reading.cursor, max_bytes, &desk->items,
-                                                     &desk->cursor, &last, &desk->error);
+    desk->code = job->peering->port.copy.source_read(desk->source, &read, &desk->error);
     desk->read_bytes = desk->items.len;
     if (desk->code != AT_OK)
         return;
-    struct at_copy_chunk chunk = {.snapshot_id = desk->reading.snapshot_id,
-                                  .part = desk->reading.part,
+    struct at_copy_chunk chunk = {.snapshot_id = ask->snapshot_id,
+                                  .part = ask->part,
                                   .cursor = at_buf_slice(&desk->cursor),
-                                  .last = last,
+                                  .last = read.last,
                                   .raw_bytes = (uint32_t)desk->items.len,
                                   .checksum = at_crc32c(at_buf_slice(&desk->items)),
                                   .items = at_buf_slice(&desk->items)};
@@ -349,7 +350,7 @@ static void run_close(struct at_copy_job *job)
 
     job->peering->port.copy.source_close(desk->source);
     desk->source = NULL;
-    desk->state = NULL;
+    desk->offer.state = NULL;
     at_buf_deinit(&desk->items);
     at_buf_init(&desk->items, AT_PEER_MESSAGE_BYTES_MAX);
 }

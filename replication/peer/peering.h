@@ -57,18 +57,9 @@ struct at_copy_port {
                                 struct at_member_id receiver,
                                 const struct at_vector *needs,
                                 void **ret_source,
-                                const struct at_copy_state **ret_state,
-                                uint32_t *ret_part_count,
-                                uint64_t *ret_bytes,
+                                struct at_copy_offer *ret_offer,
                                 struct at_error *reterr);
-    enum at_code (*source_read)(void *source,
-                                uint32_t part,
-                                struct at_slice cursor,
-                                size_t max_bytes,
-                                struct at_buf *items,
-                                struct at_buf *ret_cursor,
-                                bool *ret_last,
-                                struct at_error *reterr);
+    enum at_code (*source_read)(void *source, struct at_copy_read *read, struct at_error *reterr);
     void (*source_close)(void *source);
     enum at_code (*sink_open)(void *ctx,
                               const struct at_copy_state *donor,

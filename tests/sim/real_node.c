@@ -136,32 +136,21 @@ static enum at_code source_open(void *ctx,
                                 struct at_member_id receiver,
                                 const struct at_vector *needs,
                                 void **ret_source,
-                                const struct at_copy_state **ret_state,
-                                uint32_t *ret_part_count,
-                                uint64_t *ret_bytes,
+                                struct at_copy_offer *ret_offer,
                                 struct at_error *reterr)
 {
     struct at_copy_source *source = NULL;
 
     AT_TRY(at_copy_source_open(node_of(ctx)->disk.store, receiver, needs, &source, reterr));
     *ret_source = source;
-    *ret_state = at_copy_source_state(source);
-    *ret_part_count = at_copy_source_part_count(source);
-    *ret_bytes = at_copy_source_bytes(source);
+    *ret_offer = at_copy_source_offer(source);
     return AT_OK;
 }
 
-static enum at_code source_read(void *source,
-                                uint32_t part,
-                                struct at_slice cursor,
-                                size_t max_bytes,
-                                struct at_buf *items,
-                                struct at_buf *ret_cursor,
-                                bool *ret_last,
-                                struct at_error *reterr)
+static enum at_code source_read(void *source, struct at_copy_read *read, struct at_error *reterr)
 {
-    (void)max_bytes; /* so that there are chunks at all */
-    return at_copy_source_read(source, part, cursor, 200, items, ret_cursor, ret_last, reterr);
+    read->max_bytes = 200; /* so that there are chunks at all */
+    return at_copy_source_read(source, read, reterr);
 }
 
 static void source_close(void *source)

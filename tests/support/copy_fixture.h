@@ -101,8 +101,9 @@ cfx_try_begin(struct cfx *c, struct fx *to, struct fx *from, struct at_error *er
     *c = (struct cfx){.to = to, .chunk_bytes = 1 << 20};
     at_buf_init(&c->cursor, AT_KEY_BYTES_MAX);
     AT_TRY(at_copy_source_open(from->store, to->config.replica.self, &needs, &c->source, error));
-    enum at_code code = at_copy_sink_open(to->store, at_copy_source_state(c->source),
-                                          at_copy_source_part_count(c->source), &c->sink, error);
+    struct at_copy_offer offer = at_copy_source_offer(c->source);
+    enum at_code code =
+        at_copy_sink_open(to->store, offer.state, offer.part_count, &c->sink, error);
     if (code != AT_OK)
         at_copy_source_close(&c->source);
     return code;
@@ -126,17 +127,20 @@ static FX_UNUSED bool cfx_step(struct cfx *c)
     struct at_error error = {0};
     struct at_buf items;
     struct at_buf next;
-    bool last = false;
 
-    if (c->part == at_copy_source_part_count(c->source))
+    if (c->part == at_copy_source_offer(c->source).part_count)
         return false;
     at_buf_init(&items, 256 * AT_MIB);
     at_buf_init(&next, AT_KEY_BYTES_MAX);
-    enum at_code code = at_copy_source_read(c->source, c->part, at_buf_slice(&c->cursor),
-                                            c->chunk_bytes, &items, &next, &last, &error);
+    struct at_copy_read read = {.part = c->part,
+                                .cursor = at_buf_slice(&c->cursor),
+                                .max_bytes = c->chunk_bytes,
+                                .items = &items,
+                                .next = &next};
+    enum at_code code = at_copy_source_read(c->source, &read, &error);
     if (code == AT_OK)
-        code = at_copy_sink_take(c->sink, c->part, at_buf_slice(&next), last, at_buf_slice(&items),
-                                 &error);
+        code = at_copy_sink_take(c->sink, c->part, at_buf_slice(&next), read.last,
+                                 at_buf_slice(&items), &error);
     if (code != AT_OK)
         fprintf(stderr, "chunk: %s\n", error.msg);
     AT_ASSERT(code == AT_OK);
@@ -144,7 +148,7 @@ static FX_UNUSED bool cfx_step(struct cfx *c)
     at_buf_clear(&c->cursor);
     code = at_buf_append(&c->cursor, at_buf_slice(&next));
     AT_ASSERT(code == AT_OK);
-    c->part += last ? 1 : 0;
+    c->part += read.last ? 1 : 0;
     at_buf_deinit(&items);
     at_buf_deinit(&next);
     return true;

@@ -79,9 +79,7 @@ static enum at_code fake_source_open(void *ctx,
                                      struct at_member_id receiver,
                                      const struct at_vector *needs,
                                      void **ret_source,
-                                     const struct at_copy_state **ret_state,
-                                     uint32_t *ret_part_count,
-                                     uint64_t *ret_bytes,
+                                     struct at_copy_offer *ret_offer,
                                      struct at_error *reterr)
 {
     struct fake_copy *c = AT_NEW(struct fake_copy);
@@ -97,42 +95,37 @@ static enum at_code fake_source_open(void *ctx,
         return at_fail(reterr, code, "not a donor now");
     }
     *ret_source = c;
-    *ret_state = &c->state;
-    *ret_part_count = FAKE_PARTS;
-    *ret_bytes = FAKE_PARTS * FAKE_PART_CHUNKS * 1000;
+    *ret_offer = (struct at_copy_offer){.state = &c->state,
+                                        .part_count = FAKE_PARTS,
+                                        .bytes = FAKE_PARTS * FAKE_PART_CHUNKS * 1000};
     return AT_OK;
 }
 
 /* Part 0's first chunk carries the sums. */
-static enum at_code fake_source_read(void *source,
-                                     uint32_t part,
-                                     struct at_slice cursor,
-                                     size_t max_bytes,
-                                     struct at_buf *items,
-                                     struct at_buf *ret_cursor,
-                                     bool *ret_last,
-                                     struct at_error *reterr)
+static enum at_code
+fake_source_read(void *source, struct at_copy_read *read, struct at_error *reterr)
 {
     struct fake_copy *c = source;
+    struct at_slice cursor = read->cursor;
     uint32_t count = atomic_fetch_add(&c->m->chunks_read, 1) + 1;
     uint32_t lie = atomic_load(&c->m->lie);
-    char bytes[1000] = {(char)part};
+    char bytes[1000] = {(char)read->part};
     char at = cursor.len == 0 ? 'a' : (char)(cursor.data[0] + 1);
 
-    assert_true(max_bytes >= sizeof(bytes));
+    assert_true(read->max_bytes >= sizeof(bytes));
     while (atomic_load(&c->m->lie) == FAKE_STALL && count > 6)
         sched_yield();
     if (lie == FAKE_CHUNK_FAILS && count > 6)
         return at_fail(reterr, AT_DATA_LOSS, "bad disk");
-    if (part == 0 && cursor.len == 0) {
+    if (read->part == 0 && cursor.len == 0) {
         memcpy(bytes, c->entry_count, sizeof(c->entry_count));
         memcpy(bytes + sizeof(c->entry_count), c->sum, sizeof(c->sum));
     }
-    if (lie == FAKE_SAME_CURSOR && part == 2 && cursor.len > 0)
+    if (lie == FAKE_SAME_CURSOR && read->part == 2 && cursor.len > 0)
         at = (char)cursor.data[0];
-    AT_TRY(at_buf_append(items, at_slice_make(bytes, sizeof(bytes))));
-    *ret_last = at == 'a' + FAKE_PART_CHUNKS - 1;
-    return at_buf_append(ret_cursor, at_slice_make(&at, 1));
+    AT_TRY(at_buf_append(read->items, at_slice_make(bytes, sizeof(bytes))));
+    read->last = at == 'a' + FAKE_PART_CHUNKS - 1;
+    return at_buf_append(read->next, at_slice_make(&at, 1));
 }
 
 static void fake_begin_run(struct fake_sync *sync, struct at_replica *replica)

@@ -85,11 +85,11 @@ static void run_case(void **state)
     struct at_copy_rule rule = {.t = (uint64_t)(c->t - 'a' + 1), .donor_side = c->donor_side};
     struct at_copy_stretch stretch = {at_buf_slice(&start), at_buf_slice(&end),
                                       at_buf_slice(&items)};
-    struct at_snapshot *own = at_snapshot_open(at_store_engine(f.store));
-    assert_int_equal(
-        at_copy_merge(at_store_engine(f.store), own, &rule, &stretch, emit, &out, NULL), AT_OK);
+    struct at_snapshot *snapshot = at_snapshot_open(at_store_engine(f.store));
+    const struct at_copy_own own = {at_store_engine(f.store), snapshot};
+    assert_int_equal(at_copy_merge(&own, &rule, &stretch, emit, &out, NULL), AT_OK);
     assert_string_equal(at_buf_cstr(&out), c->want);
-    at_snapshot_close(&own);
+    at_snapshot_close(&snapshot);
     at_batch_free(&batch);
     at_buf_deinit(&key);
     at_buf_deinit(&start);

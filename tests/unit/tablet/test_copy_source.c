@@ -30,17 +30,16 @@ read_part(struct at_copy_source *s, uint32_t part, size_t chunk, struct at_buf *
 {
     struct at_buf cursor, next;
     uint32_t count = 0;
-    bool last = false;
+    struct at_copy_read read = {.part = part, .max_bytes = chunk, .items = items, .next = &next};
 
     at_buf_init(&cursor, AT_KEY_BYTES_MAX);
     at_buf_init(&next, AT_KEY_BYTES_MAX);
-    for (; !last; count++) {
+    for (; !read.last; count++) {
         size_t before = items->len;
-        assert_int_equal(
-            at_copy_source_read(s, part, at_buf_slice(&cursor), chunk, items, &next, &last, NULL),
-            AT_OK);
-        assert_true(last || items->len > before);
-        assert_int_equal(next.len == 0, last);
+        read.cursor = at_buf_slice(&cursor);
+        assert_int_equal(at_copy_source_read(s, &read, NULL), AT_OK);
+        assert_true(read.last || items->len > before);
+        assert_int_equal(next.len == 0, read.last);
         at_buf_clear(&cursor);
         assert_int_equal(at_buf_append(&cursor, at_buf_slice(&next)), AT_OK);
     }
@@ -65,9 +64,9 @@ static void chunks_of_any_size_make_the_same_part(void **state)
         assert_int_equal(fx_set(&a, row, "f", "q", 1000, "value"), AT_OK);
     }
     struct at_copy_source *s = open_source(&a);
-    assert_int_equal(at_copy_source_part_count(s), 3); /* row markers, f; nothing is in g */
-    assert_true(at_copy_source_bytes(s) > 0);
-    assert_int_equal(at_copy_source_state(s)->from.v, 1);
+    assert_int_equal(at_copy_source_offer(s).part_count, 3); /* row markers, f; nothing is in g */
+    assert_true(at_copy_source_offer(s).bytes > 0);
+    assert_int_equal(at_copy_source_offer(s).state->from.v, 1);
     assert_int_equal(fx_set(&a, "later", "f", "q", 1000, "v"), AT_OK);
     for (uint32_t part = 0; part < 3; part++) {
         at_buf_init(&whole, 1 << 20);
@@ -110,7 +109,7 @@ static void a_large_family_has_parts_that_tile_it(void **state)
     }
     at_free(value);
     struct at_copy_source *s = open_source(&a);
-    assert_true(at_copy_source_part_count(s) >= 3);
+    assert_true(at_copy_source_offer(s).part_count >= 3);
     at_buf_init(&items, 256 * AT_MIB);
     at_buf_init(&end, AT_KIB);
     (void)read_part(s, 0, 1 << 20, &items);
@@ -125,7 +124,7 @@ static void a_large_family_has_parts_that_tile_it(void **state)
         parts++;
     }
     assert_int_equal(end.len, 0);
-    assert_int_equal(parts + 1, at_copy_source_part_count(s));
+    assert_int_equal(parts + 1, at_copy_source_offer(s).part_count);
     for (uint32_t part = 1; part <= parts; part++) {
         struct at_copy_cell cell;
         at_buf_clear(&items);
@@ -147,7 +146,6 @@ static void what_is_not_there_is_refused(void **state)
 {
     struct fx a, b;
     struct at_buf items, next;
-    bool last;
 
     (void)state;
     open_two(&a, &b);
@@ -164,8 +162,12 @@ static void what_is_not_there_is_refused(void **state)
                  {0, AT_LIT("\xff")},
                  {0, AT_LIT("\xff\0\0\0\1")}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        enum at_code code = at_copy_source_read(s, cases[i].part, cases[i].cursor, 1 << 20, &items,
-                                                &next, &last, NULL);
+        struct at_copy_read read = {.part = cases[i].part,
+                                    .cursor = cases[i].cursor,
+                                    .max_bytes = 1 << 20,
+                                    .items = &items,
+                                    .next = &next};
+        enum at_code code = at_copy_source_read(s, &read, NULL);
         if (cases[i].part == 1)
             assert_true(code == AT_OK && items.len == 0); /* behind all there is */
         else
@@ -212,7 +214,7 @@ static void what_is_below_a_floor_is_left_out(void **state)
     assert_int_equal(fx_run(&a, &floors.base), AT_OK);
     s = open_source(&a);
     at_buf_clear(&items);
-    if (at_copy_source_part_count(s) > 1) /* it may have been compacted away */
+    if (at_copy_source_offer(s).part_count > 1) /* it may have been compacted away */
         (void)read_part(s, 1, 1 << 20, &items);
     assert_int_equal(items.len, 0);
     at_copy_source_close(&s);
