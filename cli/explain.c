@@ -12,6 +12,7 @@
 #include "cli/cbt_proto.h"
 #include "cli/command.h"
 #include "cli/state_dir.h"
+#include "cli/table_name.h"
 
 #define ASK_MS 30000
 #define VALUE_BYTES_SHOWN 64
@@ -154,8 +155,8 @@ static bool explain(const struct at_state_dir *s, uint32_t index, const struct e
     void *answer = NULL;
 
     at_arena_init(&arena, 16 * AT_KIB);
-    request.table_name = at_arena_printf(&arena, "projects/%s/instances/%s/tables/%s",
-                                         s->instance.project, s->instance.instance, o->table);
+    request.table_name =
+        at_table_name_full(&arena, s->instance.project, s->instance.instance, o->table);
     request.row_key = at_proto_borrow(at_slice_cstr(o->row));
     enum at_code code = at_ask_unary(&ask, &request.base, &atoll__v1__explain_response__descriptor,
                                      &arena, &answer, &error);

@@ -8,6 +8,7 @@
 #include "cli/ask.h"
 #include "cli/command.h"
 #include "cli/state_dir.h"
+#include "cli/table_name.h"
 
 #define COLLECT_MS 3600000
 
@@ -54,9 +55,9 @@ static bool collect(const struct at_state_dir *s, uint32_t index, const char *ta
     struct at_ask ask = {c->host, c->grpc_port, "/atoll.v1.Cluster/Collect", COLLECT_MS};
     void *answer = NULL;
     at_arena_init(&arena, 4 * AT_KIB);
-    request.table_name = table ? at_arena_printf(&arena, "projects/%s/instances/%s/tables/%s",
-                                                 s->instance.project, s->instance.instance, table)
-                               : at_arena_printf(&arena, "%s", "");
+    request.table_name =
+        table ? at_table_name_full(&arena, s->instance.project, s->instance.instance, table)
+              : at_arena_printf(&arena, "%s", "");
     enum at_code code = at_ask_alive(c->host, c->grpc_port, AT_ASK_ALIVE_MS, &arena, &error);
     if (code == AT_OK)
         code = at_ask_unary(&ask, &request.base, &atoll__v1__collect_response__descriptor, &arena,

@@ -7,6 +7,7 @@
 #include "cli/ask.h"
 #include "cli/command.h"
 #include "cli/table.h"
+#include "cli/table_name.h"
 
 #define DIGEST_MS 600000
 #define WATCH_S 1
@@ -91,7 +92,9 @@ int at_command_status(int argc, char **argv)
         parse,
         NULL,
         "Shows state, health, replication lag of each pair of clusters "
-        "and sizes. A lag of ? is not known, which is not 0.",
+        "and sizes. A lag of ? is not known, which is not 0. A link is STREAMING, CATCHING_UP, "
+        "PARKED (for a clock that ran ahead: atoll release), NEEDS_COPY, COPYING, or CUT: out of "
+        "touch, because it was cut or because one of the two is down.",
         NULL,
         NULL,
         NULL};
@@ -168,8 +171,8 @@ int at_command_digest(int argc, char **argv)
     request.now_micros = (int64_t)(at_clock_wall_ns(&clock) / 1000) + DIGEST_AHEAD_US;
     request.table_name = at_arena_printf(&s.arena, "%s", "");
     if (o.table)
-        request.table_name = at_arena_printf(&s.arena, "projects/%s/instances/%s/tables/%s",
-                                             s.instance.project, s.instance.instance, o.table);
+        request.table_name =
+            at_table_name_full(&s.arena, s.instance.project, s.instance.instance, o.table);
     uint8_t digests[AT_MEMBERS_MAX][16];
     bool equal = true;
     for (uint32_t i = 0; i < s.instance.cluster_count; i++) {

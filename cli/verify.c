@@ -20,6 +20,7 @@
 #include "cli/range_hunt.h"
 #include "cli/row_reading.h"
 #include "cli/state_dir.h"
+#include "cli/table_name.h"
 #include "cluster/model/gc_rule.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 
@@ -53,7 +54,8 @@ struct side {
 struct verify {
     struct side sides[AT_MEMBERS_MAX];
     uint32_t side_count;
-    const char *table; /* its id */
+    const char *table; /* its id, or its full name */
+    bool any_instance; /* there may be tables of other instances, which no list has all of */
     int64_t now_micros;
     struct at_arena arena; /* of the row being compared */
     struct at_slice shown_row;
@@ -105,8 +107,7 @@ static enum at_code ask(void *ctx,
     Atoll__V1__RangeDigestsRequest request = ATOLL__V1__RANGE_DIGESTS_REQUEST__INIT;
     void *answer = NULL;
 
-    request.table_name =
-        at_proto_text(at_arena_printf(arena, "%s/tables/%s", side->cbt.instance_name, v->table));
+    request.table_name = at_table_name_full(arena, side->cbt.project, side->cbt.instance, v->table);
     request.start_key = at_proto_borrow(q->range.start);
     request.end_key = at_proto_borrow(q->range.end);
     request.n_cuts = q->cut_count;
@@ -261,8 +262,8 @@ static enum at_code found(void *ctx, struct at_hunt_range range, struct at_error
         rows.n_row_ranges = 1;
         rows.row_ranges = parts;
         request.rows = &rows;
-        request.table_name = at_proto_text(
-            at_arena_printf(&v->arena, "%s/tables/%s", side->cbt.instance_name, v->table));
+        request.table_name =
+            at_table_name_full(&v->arena, side->cbt.project, side->cbt.instance, v->table);
         struct at_row_reading run = {.request = &request, .on_row = take_row, .ctx = &reading};
         side->cell_count = 0;
         side->cbt.deadline_ns =
@@ -289,8 +290,7 @@ get_table(struct verify *v, struct side *side, struct at_arena *arena, struct at
     void *answer = NULL;
 
     google__bigtable__admin__v2__get_table_request__init(&request);
-    request.name =
-        at_proto_text(at_arena_printf(arena, "%s/tables/%s", side->cbt.instance_name, v->table));
+    request.name = at_table_name_full(arena, side->cbt.project, side->cbt.instance, v->table);
     AT_TRY(call(side, &METHOD, &request, arena, &answer, reterr));
     side->table = answer;
     return AT_OK;
@@ -409,6 +409,37 @@ static int worst(int a, int b)
     return a > b ? a : b;
 }
 
+/* All tables of all instances, by one digest each. */
+static int verify_others(struct verify *v)
+{
+    static const struct at_cbt_method METHOD = {"/atoll.v1.Cluster/Digest",
+                                                &atoll__v1__digest_response__descriptor, true};
+    Atoll__V1__DigestRequest request = ATOLL__V1__DIGEST_REQUEST__INIT;
+    const Atoll__V1__DigestResponse *first = NULL;
+    struct at_error error = {0};
+    bool equal = true;
+
+    request.now_micros = v->now_micros;
+    (void)puts("all instances");
+    for (uint32_t i = 0; i < v->side_count; i++) {
+        void *answer = NULL;
+        if (call(&v->sides[i], &METHOD, &request, &v->sides[i].cbt.arena, &answer, &error) !=
+            AT_OK) {
+            (void)fprintf(stderr, "atoll verify: %s\n", error.msg);
+            return EXIT_UNKNOWN;
+        }
+        const Atoll__V1__DigestResponse *digest = answer;
+        first = first ? first : digest;
+        equal = equal && digest->digest.len == first->digest.len &&
+                memcmp(digest->digest.data, first->digest.data, first->digest.len) == 0;
+        (void)printf("  %-16s rows %10" PRIu64 "  cells %10" PRIu64 "\n", v->sides[i].id,
+                     digest->rows, digest->cells);
+    }
+    if (!equal)
+        (void)puts("  differ: verify projects/P/instances/I/tables/T finds the cells of a table");
+    return equal ? EXIT_EQUAL : EXIT_DIFFERENT;
+}
+
 static int verify_all(struct verify *v)
 {
     const char **names = NULL;
@@ -427,6 +458,8 @@ static int verify_all(struct verify *v)
     for (size_t i = 0; i < count; i++)
         if (i == 0 || strcmp(names[i], names[i - 1]) != 0)
             status = worst(status, verify_table(v, names[i]));
+    if (v->any_instance)
+        status = worst(status, verify_others(v));
     at_free(names);
     return status;
 }
@@ -505,6 +538,7 @@ static int run(struct verify *v, const struct at_state_dir *s, const struct veri
 
     at_arena_init(&v->arena, 64 * AT_KIB);
     v->now_micros = (int64_t)(at_clock_wall_ns(&clock) / 1000) + AHEAD_US;
+    v->any_instance = s->instance.accept_any_instance;
     if (open_sides(v, s, o, &error) != AT_OK)
         (void)fprintf(stderr, "atoll verify: %s\n", error.msg);
     else

@@ -8,8 +8,9 @@ import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test from 'node:test';
+import {promisify} from 'node:util';
 import {FAMILY} from '../support/drill.mjs';
-import {ATOLL, Instance, replicated} from '../support/instance.mjs';
+import {ATOLL, eventually, Instance, replicated} from '../support/instance.mjs';
 import {deleteRow, setCell} from '../support/raw.mjs';
 
 const ROWS = 3000;
@@ -18,8 +19,12 @@ let other;
 let both; // a folder whose lab-c1 is of one instance and whose lab-c2 is of the other
 
 test.before(async () => {
-  instance = await Instance.start();
-  other = await Instance.start();
+  both = await mkdtemp(join(tmpdir(), 'atoll-test-'));
+  const config = join(both, 'any-instance.yaml');
+  const shipped = await readFile(new URL('../../configs/three-zones.yaml', import.meta.url), 'utf8');
+  await writeFile(config, `accept_any_instance: true\n${shipped}`);
+  instance = await Instance.start({config});
+  other = await Instance.start({config});
   for (const each of [instance, other]) {
     await each.raw('multi').createTable('fleet', [FAMILY]);
     const rows = Array.from({length: ROWS}, (_, i) => String(i).padStart(6, '0'));
@@ -28,7 +33,6 @@ test.before(async () => {
       await Promise.all(rows.splice(0, 100).map(key => client.mutate('fleet', key, set('same'))));
     await replicated(each);
   }
-  both = await mkdtemp(join(tmpdir(), 'atoll-test-'));
   const port = async (of, id) => (await of.status()).clusters.find(c => c.id === id).grpc;
   const yaml = await readFile(join(instance.dir, 'instance.yaml'), 'utf8');
   const own = await port(instance, 'lab-c2');
@@ -68,6 +72,23 @@ test('a row that only one has is found', async () => {
   assert.match(stdout, /lab-c1 +"same"\n +lab-c2 +none\n/);
 });
 
+test('tables of other instances on the same clusters are compared as well', async () => {
+  const elsewhere = ['cbt', '--project', 'p', '--instance', 'elsewhere'];
+  const full = 'projects/p/instances/elsewhere/tables/t';
+  for (const each of [instance, other]) {
+    const at = [...elsewhere, '--endpoint', `127.0.0.1:${(await each.status()).router.grpc}`];
+    await run(...at, 'createtable', 't', 'families=f');
+    await run(...at, 'set', 't', 'row', each === other ? 'f:q=2@1000' : 'f:q=1@1000');
+    await eventually('all clusters have it', async () => (await verify(each.dir)).code === 0);
+  }
+  const pair = ['-c', 'lab-c1', '-c', 'lab-c2'];
+  assert.match((await verify(both, ...pair)).stdout, /^all instances\n(.*\n)+  differ: verify projects/m);
+  const {code, stdout} = await verify(both, full, ...pair);
+  assert.equal(code, 1, stdout);
+  assert.match(stdout, /row "row"\n +f:"q" @ 1000\n +lab-c1 +"1"\n +lab-c2 +"2"\n/);
+  assert.match(await instance.atoll('explain', full, 'row', '-c', 'lab-c3'), /f:"q" @ 1000 = "1"/);
+});
+
 test('what can not be compared is told apart from what differs', async () => {
   assert.equal((await verify(instance.dir, 'nowhere')).code, 2);
   await instance.kill('lab-c3');
@@ -85,6 +106,10 @@ test('explain tells who wrote what, and what hides it', async () => {
 
 function set(value) {
   return setCell(FAMILY, 'v', value, 1000);
+}
+
+async function run(...args) {
+  await promisify(execFile)(ATOLL, args);
 }
 
 /** The exit code of `atoll verify` and what it prints. */
