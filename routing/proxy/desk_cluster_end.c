@@ -106,7 +106,7 @@ static void on_left(struct at_inquiry *inquiry, const struct at_grpc_result *res
     else
         (void)at_fail(&a->error, AT_UNAVAILABLE,
                       "Cluster %.*s is down and cannot hand its last writes to the others; start "
-                      "it, or give those up with `atoll remove %.*s`",
+                      "it, or give those up with `atoll remove --force %.*s`",
                       AT_SLICE_ARG(a->cluster), AT_SLICE_ARG(a->cluster));
     if (ask_removal(a))
         return;
