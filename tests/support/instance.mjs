@@ -22,6 +22,9 @@ export const ATOLL = resolve(ROOT, process.env.ATOLL ?? 'build/release/atoll');
 const WAIT_MS = 120000;
 const FAULT = /level=fatal|Sanitizer:|runtime error:/;
 
+// Of a sanitized build: what is not its own fault.
+process.env.LSAN_OPTIONS ??= `suppressions=${join(ROOT, 'tests/support/lsan.supp')}:print_suppressions=0`;
+
 /** Folders whose processes run; a test that fails may not come to stop them. */
 const alive = new Set();
 process.on('exit', () => {
