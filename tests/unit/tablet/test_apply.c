@@ -1,6 +1,4 @@
-#include "support/test.h"
-
-#include "support/store_fixture.h"
+#include "support/world_fixture.h"
 
 #include "base/prng.h"
 #include "cluster/tablet/writer.h"
@@ -8,34 +6,6 @@
 #include <stdio.h>
 
 /* Stores of one instance that exchange their logs by hand: whatever the order, the same rows. */
-
-#define NONE ((struct at_slice){NULL, 0})
-
-struct world {
-    struct fx a, b, c;
-};
-
-static int setup(void **state)
-{
-    struct world *w = at_alloc(sizeof(*w));
-
-    fx_open(&w->a, 1, 3);
-    fx_open(&w->b, 2, 3);
-    fx_open(&w->c, 3, 3);
-    *state = w;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-
-    fx_close(&w->a);
-    fx_close(&w->b);
-    fx_close(&w->c);
-    at_free(w);
-    return 0;
-}
 
 static struct at_digest digest(struct fx *f)
 {

@@ -1,36 +1,7 @@
-#include "support/test.h"
-
 #include "support/copy_fixture.h"
+#include "support/world_fixture.h"
 
 /* Entries that change members: written by one, applied by all, there after a restart. */
-
-#define NONE ((struct at_slice){NULL, 0})
-
-struct world {
-    struct fx a, b, c;
-};
-
-static int setup(void **state)
-{
-    struct world *w = at_alloc(sizeof(*w));
-
-    fx_open(&w->a, 1, 3);
-    fx_open(&w->b, 2, 3);
-    fx_open(&w->c, 3, 3);
-    *state = w;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-
-    fx_close(&w->a);
-    fx_close(&w->b);
-    fx_close(&w->c);
-    at_free(w);
-    return 0;
-}
 
 static uint8_t state_of(struct fx *f, uint32_t member, struct at_position *ret_registered)
 {
