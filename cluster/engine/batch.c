@@ -165,6 +165,20 @@ struct at_slice engine_batch_seal(struct at_batch *batch, uint32_t cells_id)
     return sort(batch);
 }
 
+uint64_t engine_batch_last(struct at_slice written)
+{
+    uint64_t first = 0;
+    uint32_t count = 0;
+
+    if (written.len < HEADER_BYTES)
+        return 0;
+    for (int i = 7; i >= 0; i--)
+        first = first << 8 | written.data[i];
+    for (int i = 3; i >= 0; i--)
+        count = count << 8 | written.data[COUNT_OFFSET + i];
+    return first == 0 || count == 0 ? 0 : first + count - 1;
+}
+
 static void note_piece(struct at_batch *b, size_t at, struct at_slice key, size_t value_len)
 {
     uint8_t head[16] = {0};

@@ -32,6 +32,7 @@ static enum at_code check_space(struct at_engine *e, size_t bytes, struct at_err
 static enum at_code check_dir(const char *dir, struct at_error *reterr);
 static bool is_data_file(const char *name);
 static void close_database(struct at_engine *e);
+static void note_reach(struct at_engine *e, rocksdb_writebatch_t *rocks, bool synced);
 static void release(struct at_engine *e);
 static uint64_t memtable_bytes(struct at_engine *e,
                                const struct keyspace *space,
@@ -59,6 +60,9 @@ enum at_code at_engine_open(const struct at_engine_options *options,
         release(e);
         return code;
     }
+    e->opened_last = rocksdb_get_latest_sequence_number(e->db);
+    e->opened_reached =
+        engine_reach_open(&e->reach, options->dir, options->boot_id, e->opened_last);
     code = engine_mark_check(e, reterr);
     if (code != AT_OK) {
         close_database(e);
@@ -85,6 +89,13 @@ void at_engine_close(struct at_engine **engine)
     if (engine_mark_put(e) != AT_OK)
         at_log(AT_LOG_WARN, "can't note how far the database was written, closing without");
     close_database(e);
+}
+
+bool at_engine_lost(const struct at_engine *e, uint64_t *ret_last, uint64_t *ret_reached)
+{
+    *ret_last = e->opened_last;
+    *ret_reached = e->opened_reached;
+    return e->opened_reached != 0;
 }
 
 void at_engine_abandon(struct at_engine **engine)
@@ -119,6 +130,8 @@ enum at_code engine_write(struct at_engine *e,
     rocksdb_writebatch_t *rocks =
         rocksdb_writebatch_create_from((const char *)sealed.data, sealed.len);
     rocksdb_write(e->db, sync ? e->write_sync : e->write_async, rocks, &text);
+    if (text == NULL)
+        note_reach(e, rocks, sync);
     rocksdb_writebatch_destroy(rocks);
     if (text == NULL && sync && e->on_sync != NULL)
         e->on_sync(e->on_sync_ctx);
@@ -134,7 +147,10 @@ enum at_code at_engine_sync(struct at_engine *e, struct at_error *reterr)
 
     if (e->broken) /* RocksDB would fail an assertion */
         return at_fail(reterr, AT_UNAVAILABLE, "the database failed before; open it again");
+    uint64_t asked = engine_reach_asked(&e->reach);
     rocksdb_flush_wal(e->db, 1, &text);
+    if (text == NULL)
+        engine_reach_synced(&e->reach, asked);
     if (text == NULL && e->on_sync != NULL)
         e->on_sync(e->on_sync_ctx);
     return text == NULL ? AT_OK : engine_fail(text, "sync", reterr);
@@ -259,7 +275,19 @@ static void close_database(struct at_engine *e)
 {
     rocksdb_cancel_all_background_work(e->db, 1);
     engine_spaces_close(e);
+    engine_reach_close(&e->reach);
     release(e);
+}
+
+/* By the batch's own number: the database's may be ahead by a file that is being taken in. */
+static void note_reach(struct at_engine *e, rocksdb_writebatch_t *rocks, bool synced)
+{
+    size_t len = 0;
+    const char *data = rocksdb_writebatch_data(rocks, &len);
+    uint64_t last = engine_batch_last(at_slice_make(data, len));
+
+    if (last > 0)
+        engine_reach_written(&e->reach, last, synced);
 }
 
 /* A batch is written twice: to the WAL and, later, to a table. While too little is free every

@@ -39,6 +39,7 @@ struct at_engine_options {
     /* Called after each sync of the WAL that ended well, by the thread that synced. May be NULL. */
     void (*on_sync)(void *ctx);
     void *on_sync_ctx;
+    struct at_slice boot_id; /* of this start of the machine (reach.h); empty: not known */
 };
 
 /* at_engine_open: UNAVAILABLE when another process has it open, DATA_LOSS when the files are
@@ -47,6 +48,9 @@ AT_MUST_USE enum at_code at_engine_open(const struct at_engine_options *options,
                                         struct at_engine **ret_engine,
                                         struct at_error *reterr);
 void at_engine_close(struct at_engine **engine);
+/* at_engine_lost: does the database end before a write that it once had? Then a log was damaged, or
+ * is gone, while no process had it open. Writes are numbered from 1 on. */
+bool at_engine_lost(const struct at_engine *e, uint64_t *ret_last, uint64_t *ret_reached);
 /* at_engine_abandon closes the files and leaves them as a process that dies here does. */
 void at_engine_abandon(struct at_engine **engine);
 

@@ -4,6 +4,7 @@
 #define ATOLL_CLUSTER_ENGINE_ENGINE_INTERNAL_H
 
 #include "cluster/engine/engine.h"
+#include "cluster/engine/reach.h"
 
 #include <pthread.h>
 #include <rocksdb/c.h>
@@ -38,6 +39,9 @@ struct at_engine {
     rocksdb_readoptions_t *read; /* never changed: any thread */
     char *dir;
     uint64_t reserve_bytes; /* of the disk: commits are refused below */
+    struct engine_reach reach;
+    uint64_t opened_last;    /* where it ended when it was opened, and where it */
+    uint64_t opened_reached; /* should have; 0: there */
     /* Writer thread only. */
     size_t unchecked_bytes; /* committed since free space was last looked at */
     _Atomic bool broken;    /* RocksDB reported an error of its own */
@@ -120,6 +124,9 @@ uint64_t engine_reserve_bytes(const struct at_engine_options *options);
 /* engine_batch_seal returns the batch in RocksDB's form, with its cells in the column family
  * `cells_id`; it lives until the batch changes. _put_root puts a record of FAMILY_DEFAULT. */
 struct at_slice engine_batch_seal(struct at_batch *batch, uint32_t cells_id);
+/* engine_batch_last returns the number that RocksDB gave the last write of a batch in its form; 0:
+ * there is none in it. */
+uint64_t engine_batch_last(struct at_slice written);
 void engine_batch_put_root(struct at_batch *batch, struct at_slice key, struct at_slice value);
 
 #endif

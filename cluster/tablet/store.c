@@ -28,6 +28,7 @@ enum at_code at_store_open(const struct at_store_config *config,
                            struct at_error *reterr)
 {
     struct at_store *s = AT_NEW(struct at_store);
+    uint8_t boot_id[STORE_BOOT_ID_BYTES];
     struct at_engine_options options = {
         .dir = config->dir,
         .block_cache_bytes = config->block_cache_bytes,
@@ -37,6 +38,7 @@ enum at_code at_store_open(const struct at_store_config *config,
         .group = at_key_row_group,
         .on_sync = config->on_sync,
         .on_sync_ctx = config->ctx,
+        .boot_id = at_slice_make(boot_id, store_boot_id(config, boot_id)),
     };
 
     AT_ASSERT(config->replica.sync_commits == config->sync_commits);

@@ -1,6 +1,6 @@
 /* writer.h: the one thread that changes anything, in rooms: rounds, rows, catalog, foreign replies.
  * ADAPTER (threads, engine). Private to the tablet folder; everything here is the writer thread's,
- * except at_writer_start and _stop.
+ * except writer_new and writer_free, which are of who opens and closes the store.
  *
  * A round is one batch: data, log records, positions, committed at once, answered afterwards. All
  * own entries of a round are one log record. Rules of a round:
@@ -187,6 +187,10 @@ void writer_unload(struct writer *w);
 /* writer_reload reads all but the replica anew: another keyspace became CELLS. On an error only the
  * replica is loaded. */
 AT_MUST_USE enum at_code writer_reload(struct writer *w, struct at_error *reterr);
+/* store_boot_id tells starts of the machine apart: as configured, or as the system says. Returns
+ * its length, 0 when that does not tell. */
+#define STORE_BOOT_ID_BYTES 36
+size_t store_boot_id(const struct at_store_config *config, uint8_t *ret_id);
 /* writer_close_clean leaves the mark that nothing is unsynced. */
 AT_MUST_USE enum at_code writer_close_clean(struct writer *w, struct at_error *reterr);
 

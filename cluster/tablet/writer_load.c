@@ -16,7 +16,8 @@
  * 1 has no place. Acknowledged but unsynced commits can only be lost with the machine: durability
  * was async, the store was not closed, and this is another boot (or nobody knows which). The place
  * is what the file system says of a file that is written once: it differs in a directory that was
- * copied or restored, which may be an old one, whatever durability was. */
+ * copied or restored, which may be an old one, whatever durability was. And what the engine knows
+ * to be gone is gone, on any machine. */
 
 #define RUN_VERSION 2
 #define RUN_VERSION_PLACELESS 1
@@ -25,7 +26,6 @@
 #define RUN_HEAD_BYTES 2
 #define PLACE_BYTES 16 /* inode(8) change time(8) of PLACE_FILE */
 #define PLACE_FILE "IDENTITY"
-#define BOOT_ID_BYTES 36
 #define DROP_KEY_BYTES (1 + 4 + AT_KEY_STAMP_BYTES)
 #define RECORDS_FIRST 64u
 
@@ -38,6 +38,7 @@ struct loading {
     bool anything;
     bool tail_may_be_lost;
     bool moved; /* another place */
+    bool lost;  /* it ends before a write that it once had */
 };
 
 static void init_data(struct writer *w);
@@ -55,7 +56,6 @@ static enum at_code complete_catalog(struct writer *w, struct at_error *reterr);
 static void forget_dead(struct writer *w);
 static enum at_code find_row_markers(struct writer *w, struct at_error *reterr);
 static enum at_code first_commit(struct writer *w, struct at_error *reterr);
-static size_t boot_id(const struct writer *w, uint8_t *ret_id);
 static void place_of(const struct writer *w, uint8_t ret_place[PLACE_BYTES]);
 static void put_run(struct writer *w, uint8_t flags);
 
@@ -68,10 +68,13 @@ enum at_code writer_load(struct writer *w, bool start, struct at_error *reterr)
     init_data(w);
     w->replica = at_replica_new(&config->replica);
     enum at_code rc = read_meta(w, &l, reterr);
-    if (rc == AT_OK && l.anything && !l.run_seen)
-        rc = at_fail(reterr, AT_DATA_LOSS, "the store's records are damaged");
+    uint64_t last = 0;
+    uint64_t reached = 0;
+    l.lost = at_engine_lost(w->engine, &last, &reached);
+    if (rc == AT_OK && (l.anything || l.lost) && !l.run_seen)
+        rc = at_fail(reterr, AT_DATA_LOSS, "the store's records are damaged, or gone");
     if (rc == AT_OK)
-        rc = at_replica_start(w->replica, start && (l.tail_may_be_lost || l.moved),
+        rc = at_replica_start(w->replica, start && (l.tail_may_be_lost || l.moved || l.lost),
                               writer_wall_ns(w), reterr);
     if (rc == AT_OK)
         rc = at_log_parts_load(&w->parts, w->engine, reterr);
@@ -86,7 +89,12 @@ enum at_code writer_load(struct writer *w, bool start, struct at_error *reterr)
         writer_unload(w);
         return rc;
     }
-    if (l.moved && start)
+    if (l.lost && start)
+        at_log(AT_LOG_ERROR,
+               "writes that were done are gone: a log in the data directory is damaged or missing; "
+               "opening a new epoch",
+               AT_KV_U64("ends_at", last), AT_KV_U64("ended_at", reached));
+    else if (l.moved && start)
         at_log(AT_LOG_WARN, "the data directory was copied or restored, opening a new epoch");
     else if (l.tail_may_be_lost && start)
         at_log(AT_LOG_WARN, "the machine went down with unsynced writes, opening a new epoch");
@@ -249,8 +257,8 @@ static enum at_code read_floor(struct writer *w, struct at_slice key, struct at_
 static enum at_code
 read_run(const struct writer *w, struct loading *l, struct at_slice value, struct at_error *reterr)
 {
-    uint8_t id[BOOT_ID_BYTES];
-    size_t len = boot_id(w, id);
+    uint8_t id[STORE_BOOT_ID_BYTES];
+    size_t len = store_boot_id(&w->store->config, id);
 
     if (value.len < RUN_HEAD_BYTES ||
         (value.data[0] != RUN_VERSION && value.data[0] != RUN_VERSION_PLACELESS))
@@ -362,12 +370,12 @@ static enum at_code first_commit(struct writer *w, struct at_error *reterr)
 static void put_run(struct writer *w, uint8_t flags)
 {
     uint8_t key = META_RUN;
-    uint8_t value[RUN_HEAD_BYTES + PLACE_BYTES + BOOT_ID_BYTES] = {RUN_VERSION, flags};
+    uint8_t value[RUN_HEAD_BYTES + PLACE_BYTES + STORE_BOOT_ID_BYTES] = {RUN_VERSION, flags};
 
     if (!w->store->config.sync_commits)
         value[1] |= RUN_ASYNC;
     place_of(w, value + RUN_HEAD_BYTES);
-    size_t len = boot_id(w, value + RUN_HEAD_BYTES + PLACE_BYTES);
+    size_t len = store_boot_id(&w->store->config, value + RUN_HEAD_BYTES + PLACE_BYTES);
     at_batch_put(w->round.batch, AT_SPACE_META, at_slice_make(&key, 1),
                  at_slice_make(value, RUN_HEAD_BYTES + PLACE_BYTES + len));
 }
@@ -388,13 +396,12 @@ static void place_of(const struct writer *w, uint8_t ret_place[PLACE_BYTES])
                 (uint64_t)st.st_ctim.tv_sec * AT_S_NS + (uint64_t)st.st_ctim.tv_nsec);
 }
 
-/* Returns its length, 0 when this system does not tell. */
-static size_t boot_id(const struct writer *w, uint8_t *ret_id)
+size_t store_boot_id(const struct at_store_config *config, uint8_t *ret_id)
 {
-    const char *given = w->store->config.boot_id;
+    const char *given = config->boot_id;
 
     if (given != NULL) {
-        size_t given_len = strnlen(given, BOOT_ID_BYTES);
+        size_t given_len = strnlen(given, STORE_BOOT_ID_BYTES);
         memcpy(ret_id, given, given_len);
         return given_len;
     }
@@ -402,7 +409,7 @@ static size_t boot_id(const struct writer *w, uint8_t *ret_id)
 
     if (fd < 0)
         return 0;
-    ssize_t len = read(fd, ret_id, BOOT_ID_BYTES);
+    ssize_t len = read(fd, ret_id, STORE_BOOT_ID_BYTES);
     close(fd);
-    return len == BOOT_ID_BYTES ? (size_t)len : 0;
+    return len == STORE_BOOT_ID_BYTES ? (size_t)len : 0;
 }

@@ -75,6 +75,22 @@ void lossy_store_power_cut(struct lossy_store *l, uint64_t kept)
     AT_ASSERT(rc == 0);
 }
 
+void lossy_store_damage(struct lossy_store *l, uint32_t percent)
+{
+    struct lossy_log logs[LOSSY_LOGS_MAX];
+    char path[PATH_BYTES];
+
+    AT_ASSERT(l->store == NULL);
+    uint32_t at = list_logs(l, logs);
+    while (at > 0 && logs[at - 1].size == 0)
+        at--;
+    AT_ASSERT(at > 0);
+    uint64_t cut = logs[at - 1].size * percent / 100;
+    log_path(l, logs[at - 1].number, path);
+    int rc = truncate(path, (off_t)(logs[at - 1].size - (cut > 0 ? cut : 1)));
+    AT_ASSERT(rc == 0);
+}
+
 /* By number, the newest last. */
 static uint32_t list_logs(const struct lossy_store *l, struct lossy_log *ret_logs)
 {

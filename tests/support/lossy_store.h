@@ -36,5 +36,8 @@ uint64_t lossy_store_unsynced(const struct lossy_store *l);
 /* lossy_store_power_cut: the machine goes down; of the unsynced bytes only the first `kept` stay.
  */
 void lossy_store_power_cut(struct lossy_store *l, uint64_t kept);
+/* lossy_store_damage: while it is down, its newest log that holds something loses its end (of
+ * `percent` of its bytes, one at least), as by a bad disk or a hand. */
+void lossy_store_damage(struct lossy_store *l, uint32_t percent);
 
 #endif

@@ -147,6 +147,50 @@ static void nothing_is_lost_by_a_kill_or_where_commits_are_synced(void **state)
     at_free(f);
 }
 
+/* Others may have the numbers that are gone here: they never get a second meaning. */
+static void writes_that_are_gone_after_a_kill_open_a_new_epoch(void **state)
+{
+    static const struct {
+        uint32_t percent;
+        bool sync_commits;
+    } cases[] = {{0, false}, {30, false}, {0, true}, {30, true}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct fixture *f = AT_NEW(struct fixture);
+        begin(f, 1, cases[i].sync_commits);
+        lossy_store_kill(&f->machine);
+        up(f); /* so that what comes has a log of its own, and the records of the start have not */
+        for (uint32_t r = 0; r < 50; r++)
+            write_row(f, r);
+        lossy_store_kill(&f->machine);
+        lossy_store_damage(&f->machine, cases[i].percent);
+        up(f);
+        assert_true(rows_left(f) < 50);
+        assert_int_equal(epoch_of(f), 2);
+        lossy_store_kill(&f->machine);
+        up(f); /* told once */
+        assert_int_equal(epoch_of(f), 2);
+        end(f);
+        at_free(f);
+    }
+}
+
+static void a_store_that_lost_all_of_its_records_is_not_opened(void **state)
+{
+    struct fixture *f = AT_NEW(struct fixture);
+    struct at_error error = {0};
+
+    (void)state;
+    begin(f, 1, false);
+    write_row(f, 0);
+    lossy_store_kill(&f->machine);
+    lossy_store_damage(&f->machine, 100);
+    assert_int_equal(lossy_store_up(&f->machine, &error), AT_DATA_LOSS);
+    nftw(f->fx.dir, fx_remove, 8, FTW_DEPTH | FTW_PHYS);
+    at_free(f);
+}
+
 static uint64_t durable_seq(struct fixture *f)
 {
     struct at_replica_view view;
@@ -244,6 +288,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_power_cut_leaves_a_beginning_of_what_was_committed),
         cmocka_unit_test(nothing_is_lost_by_a_kill_or_where_commits_are_synced),
+        cmocka_unit_test(writes_that_are_gone_after_a_kill_open_a_new_epoch),
+        cmocka_unit_test(a_store_that_lost_all_of_its_records_is_not_opened),
         cmocka_unit_test(the_driver_decides_when_a_sync_ends),
         cmocka_unit_test(writers_do_not_wait_for_the_reservation_of_the_clock),
         cmocka_unit_test(a_power_cut_while_forgetting_brings_nothing_back),
