@@ -1,5 +1,6 @@
 #include "wire/peer_socket_impl.h"
 
+#include "base/alloc.h"
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -16,50 +17,81 @@
 /* Closing: connections are hung up first (peer_pipes.h), then the socket is closed by a thread of
  * its own: nng may not get done with that, and nobody is to wait for it for ever. */
 
-enum { HANG_UP_WAIT_MS = 1000, CLOSE_WAIT_S = 1 };
+enum { HANG_UP_WAIT_MS = 1000, CLOSE_WAIT_S = 3 };
 
-static atomic_bool g_close_hangs; /* nng is not to be ended: that would hang as well */
+/* Closes that were left behind and have not ended: as long as there are any, nng is not to be
+ * ended, which would hang as well. On a busy machine one may only have been slow. */
+static atomic_uint g_closes_left;
 
-static void *close_thread(void *id);
+enum close_state { CLOSE_WAITED_FOR, CLOSE_LEFT, CLOSE_ENDED };
+
+struct closing {
+    nng_socket socket;
+    _Atomic int state; /* enum close_state; who comes second frees it */
+};
+
+static void *close_thread(void *arg);
+static void leave_behind(struct closing *c);
 
 void at_peer_sockets_end(void)
 {
-    if (!atomic_load(&g_close_hangs))
+    if (atomic_load(&g_closes_left) == 0)
         nng_fini();
 }
 
-/* Once a close hangs, nng does not get done with any connection. */
+/* While a close hangs, nng does not get done with any connection. */
 void at_peer_nng_hang_up(struct at_peer_pipes *pipes)
 {
-    (void)at_peer_pipes_hang_up(pipes, atomic_load(&g_close_hangs) ? 0 : HANG_UP_WAIT_MS);
+    (void)at_peer_pipes_hang_up(pipes, atomic_load(&g_closes_left) > 0 ? 0 : HANG_UP_WAIT_MS);
 }
 
 void at_peer_nng_close(nng_socket socket)
 {
     pthread_t thread;
     struct timespec until;
-    uintptr_t id = socket.id;
+    struct closing *c = AT_NEW(struct closing);
 
+    c->socket = socket;
+    atomic_init(&c->state, CLOSE_WAITED_FOR);
     at_peer_pipes_forget(socket);
-    if (pthread_create(&thread, NULL, close_thread, (void *)id) != 0) {
+    if (pthread_create(&thread, NULL, close_thread, c) != 0) {
         nng_close(socket);
+        at_free(c);
         return;
     }
     clock_gettime(CLOCK_REALTIME, &until);
-    /* Once one hangs, the later ones mostly wait for it: they must not hold up who closes them. */
-    until.tv_sec += atomic_load(&g_close_hangs) ? 0 : CLOSE_WAIT_S;
-    if (pthread_timedjoin_np(thread, NULL, &until) == 0)
+    /* While one hangs, the later ones mostly wait for it: they must not hold up who closes them. */
+    until.tv_sec += atomic_load(&g_closes_left) > 0 ? 0 : CLOSE_WAIT_S;
+    if (pthread_timedjoin_np(thread, NULL, &until) == 0) {
+        at_free(c);
         return;
-    atomic_store(&g_close_hangs, true);
+    }
     pthread_detach(thread);
-    at_log(AT_LOG_WARN, "a peer socket does not close, leaving it behind");
+    leave_behind(c);
 }
 
-static void *close_thread(void *id)
+static void leave_behind(struct closing *c)
 {
-    nng_socket socket = {.id = (uint32_t)(uintptr_t)id};
+    int state = CLOSE_WAITED_FOR;
 
-    nng_close(socket);
+    atomic_fetch_add(&g_closes_left, 1);
+    if (atomic_compare_exchange_strong(&c->state, &state, CLOSE_LEFT)) {
+        at_log(AT_LOG_WARN, "a peer socket does not close, leaving it behind");
+        return;
+    }
+    atomic_fetch_sub(&g_closes_left, 1); /* it has ended just now */
+    at_free(c);
+}
+
+static void *close_thread(void *arg)
+{
+    struct closing *c = arg;
+
+    nng_close(c->socket);
+    if (atomic_exchange(&c->state, CLOSE_ENDED) == CLOSE_LEFT) {
+        at_free(c);
+        atomic_fetch_sub(&g_closes_left, 1);
+    }
     return NULL;
 }
 

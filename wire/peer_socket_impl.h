@@ -36,9 +36,9 @@ AT_MUST_USE enum at_code at_peer_nng_fail(
     int nng_rc, const char *what, const char *host, uint16_t port, struct at_error *reterr);
 
 /* at_peer_nng_hang_up ends the connections of a socket that is to be closed. Blocks for a second or
- * so at most; not at all once a close hangs. */
+ * so at most; not at all while a close hangs. */
 void at_peer_nng_hang_up(struct at_peer_pipes *pipes);
-/* at_peer_nng_close closes the socket, and leaves that behind when it takes longer than a second:
+/* at_peer_nng_close closes the socket, and leaves that behind when it takes too many seconds:
  * all of ours must be stopped and freed by then. */
 void at_peer_nng_close(nng_socket socket);
 

@@ -104,22 +104,34 @@ static uint64_t now_ms(void)
     return at_clock_mono_ns(&clock) / AT_MS_NS;
 }
 
-/* One whole exchange; says whether it worked. */
-static bool exchange(struct ends *e, uint32_t timeout_ms)
+/* Answers every "ping" that has come, also one that nobody waits for any more. */
+static void answer_pings(struct ends *e)
 {
-    struct at_peer_question q = {0};
-
-    assert_int_equal(at_peer_client_ask(e->client, &q, AT_LIT("ping"), timeout_ms), AT_OK);
     struct at_mail *next = NULL;
-    for (struct at_mail *m = at_mailbox_wait(&e->requests, timeout_ms); m != NULL; m = next) {
+
+    for (struct at_mail *m = at_mailbox_wait(&e->requests, 1); m != NULL; m = next) {
         struct at_peer_request *r = (struct at_peer_request *)m;
-        next = m->next; /* more than one, when former ones came too late */
+        next = m->next;
         if (at_slice_eq(r->body, AT_LIT("ping")))
             at_peer_request_reply(r, AT_LIT("pong"));
         else
             at_peer_request_drop(r);
     }
-    assert_ptr_equal(next_reply(e), &q);
+}
+
+/* One whole exchange; says whether it worked. */
+static bool exchange(struct ends *e, uint32_t timeout_ms)
+{
+    struct at_peer_question q = {0};
+    struct at_mail *come = NULL;
+    uint64_t end_ms = now_ms() + timeout_ms + WAIT_MS;
+
+    assert_int_equal(at_peer_client_ask(e->client, &q, AT_LIT("ping"), timeout_ms), AT_OK);
+    while (come == NULL && now_ms() < end_ms) {
+        answer_pings(e);
+        come = at_mailbox_wait(&e->replies, 1);
+    }
+    assert_ptr_equal(come, &q);
     bool answered = q.code == AT_OK;
     if (answered)
         assert_true(at_slice_eq(q.reply, AT_LIT("pong")));
@@ -532,7 +544,22 @@ static void *hammer_main(void *arg)
     return NULL;
 }
 
-/* The port is free again at once; with what nng loses it never would be. */
+/* On a busy machine the close of the last one may still be under way. */
+static void open_when_free(struct ends *e)
+{
+    uint64_t end_ms = now_ms() + WAIT_MS;
+    struct at_peer_server_config config = {.host = "127.0.0.1",
+                                           .port = e->held.port,
+                                           .in_flight_max = 4,
+                                           .on_request = on_request,
+                                           .ctx = e};
+
+    while (at_peer_server_open(&config, &e->server, NULL) != AT_OK)
+        assert_true(now_ms() < end_ms);
+    e->port = e->held.port;
+}
+
+/* The port is free again soon; with what nng loses it never would be. */
 static void a_server_that_is_asked_without_pause_closes(void **state)
 {
     struct hammer hammers[6];
@@ -542,7 +569,7 @@ static void a_server_that_is_asked_without_pause_closes(void **state)
     held_port_take(&e.held);
     for (int round = 0; round < 20; round++) {
         at_mailbox_init(&e.requests, 100);
-        open_server(&e, e.held.port, 4);
+        open_when_free(&e);
         for (int i = 0; i < 6; i++) {
             hammers[i].fd = connect_rudely(e.port);
             assert_int_equal(pthread_create(&hammers[i].thread, NULL, hammer_main, &hammers[i]), 0);
