@@ -91,9 +91,9 @@ static int spawn(struct at_launch_run *run, uv_loop_t *uv, const char *verb)
          .data.stream = (uv_stream_t *)&run->out},
         {.flags = UV_INHERIT_FD, .data.fd = 2},
     };
+    /* No session of its own, which what it starts would be in: see cli/process.c. */
     uv_process_options_t options = {.file = l->program,
                                     .args = (char **)(uintptr_t)arguments,
-                                    .flags = UV_PROCESS_DETACHED,
                                     .stdio = stdio,
                                     .stdio_count = 3,
                                     .exit_cb = on_exit_};
