@@ -25,7 +25,9 @@ function(at_test file)
   string(REPLACE "/" "_" target "${target}")
   add_executable(${target} "${file}")
   # Most of building the suite is optimising tests for a sanitizer, which they do not need.
-  target_compile_options(${target} PRIVATE ${ATOLL_WARNINGS} $<$<BOOL:${ATOLL_SANITIZE}>:-O0>)
+  # And gcc does not know that a failed assertion of cmocka does not return.
+  target_compile_options(${target} PRIVATE ${ATOLL_WARNINGS} $<$<BOOL:${ATOLL_SANITIZE}>:-O0>
+                                           $<$<NOT:$<BOOL:${ATOLL_SANITIZE}>>:-Wno-null-dereference>)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests")
   target_compile_definitions(${target} PRIVATE "ATOLL_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
   target_link_libraries(${target} PRIVATE ${ARG_LINK} at_test_support cmocka)
