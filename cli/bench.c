@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "cli/bench_load.h"
-#include "cli/cbt_session.h"
+#include "cli/cbt/session.h"
 #include "cli/command.h"
 #include "google/bigtable/admin/v2/bigtable_table_admin.pb-c.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
-#include "cli/cbt_proto.h"
+#include "cli/cbt/proto.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 
 #define KEY_BYTES 16

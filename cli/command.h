@@ -25,8 +25,7 @@ int at_command_gc(int argc, char **argv);
 int at_command_verify(int argc, char **argv);
 int at_command_explain(int argc, char **argv);
 
-/* Clients. */
-int at_command_cbt(int argc, char **argv);
+/* Clients; and `atoll cbt`, cli/cbt/command.h. */
 int at_command_bench(int argc, char **argv);
 
 #endif

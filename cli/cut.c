@@ -75,16 +75,26 @@ tell_both(struct at_state_dir *s, const struct cut_options *o, struct at_error *
     return one_way ? AT_OK : tell(s, o->clusters[1], request, reterr);
 }
 
+/* Tells all, also those behind one that does not answer; the first error counts. */
+static enum at_code heal_all(struct at_state_dir *s, struct at_error *reterr)
+{
+    Atoll__V1__SetCutRequest none = ATOLL__V1__SET_CUT_REQUEST__INIT;
+    enum at_code code = AT_OK;
+    struct at_error later;
+    for (uint32_t i = 0; i < s->instance.cluster_count; i++) {
+        bool first = code == AT_OK;
+        enum at_code one = tell(s, s->instance.clusters[i].id, none, first ? reterr : &later);
+        if (first)
+            code = one;
+    }
+    return code;
+}
+
 static enum at_code
 act(struct at_state_dir *s, const struct cut_options *o, struct at_error *reterr)
 {
-    Atoll__V1__SetCutRequest none = ATOLL__V1__SET_CUT_REQUEST__INIT;
     AT_TRY(at_state_dir_open(s, o->state_dir, reterr));
-    if (o->cluster_count == 2)
-        return tell_both(s, o, reterr);
-    for (uint32_t i = 0; i < s->instance.cluster_count; i++)
-        AT_TRY(tell(s, s->instance.clusters[i].id, none, reterr));
-    return AT_OK;
+    return o->cluster_count == 2 ? tell_both(s, o, reterr) : heal_all(s, reterr);
 }
 
 static int run(int argc, char **argv, const struct argp *argp, struct cut_options *o)

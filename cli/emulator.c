@@ -14,9 +14,9 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "cli/cbt/go_flags.h"
 #include "cli/command.h"
 #include "cli/emulator_address.h"
-#include "cli/go_flags.h"
 #include "cli/temp_store.h"
 #include "cluster/cluster.h"
 

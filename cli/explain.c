@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/escape.h"
 #include "cli/ask.h"
-#include "cli/cbt_proto.h"
+#include "cli/cbt/proto.h"
 #include "cli/command.h"
 #include "cli/state_dir.h"
 #include "cli/table_name.h"

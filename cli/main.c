@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/cbt/command.h"
 #include "cli/command.h"
 
 static const struct {

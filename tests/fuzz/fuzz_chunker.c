@@ -4,7 +4,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "cli/chunk_reader.h"
+#include "cli/cbt/chunk_reader.h"
 #include "cluster/service/chunker.h"
 #include "wire/proto_alloc.h"
 

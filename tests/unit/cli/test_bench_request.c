@@ -2,7 +2,7 @@
 #include "support/test.h"
 
 #include "cli/bench_request.h"
-#include "cli/cbt_proto.h"
+#include "cli/cbt/proto.h"
 #include "google/bigtable/v2/bigtable.pb-c.h"
 
 #define MICROS UINT64_C(1790000000123000)
