@@ -15,8 +15,8 @@
 
 #define STREAM_WINDOW_BYTES ((uint32_t)1024 * 1024)
 #define CONNECTION_WINDOW_BYTES (64 * 1024 * 1024)
-#define HELLO_NS (5 * AT_S_NS)
-#define REFUSED_MAX 20000 /* streams over the limit, until the connection is cut */
+#define HELLO_NS (5 * AT_S_NS) /* and once more, see on_no_hello */
+#define REFUSED_MAX 20000      /* streams over the limit, until the connection is cut */
 
 static const uint8_t DRAIN_PING[8] = {'a', 't', 'd', 'r', 'a', 'i', 'n', 0};
 
@@ -25,11 +25,22 @@ static struct at_grpc_conn *of_h2(struct at_h2_conn *h2)
     return (struct at_grpc_conn *)((char *)h2 - offsetof(struct at_grpc_conn, h2));
 }
 
+static void await_hello(struct at_grpc_conn *conn)
+{
+    at_alarms_set(&conn->home->alarms, &conn->hello, at_loop_now_ns(conn->home->loop) + HELLO_NS);
+}
+
+/* Twice: after a standstill of this process the alarm rings before what has come is read. */
 static void on_no_hello(struct at_alarm *alarm)
 {
     struct at_grpc_conn *conn =
         (struct at_grpc_conn *)((char *)alarm - offsetof(struct at_grpc_conn, hello));
-    at_h2_conn_fail(&conn->h2);
+    if (conn->hello_late) {
+        at_h2_conn_fail(&conn->h2);
+        return;
+    }
+    conn->hello_late = true;
+    await_hello(conn);
 }
 
 bool at_grpc_conn_start(struct at_grpc_conn *conn)
@@ -53,7 +64,7 @@ bool at_grpc_conn_start(struct at_grpc_conn *conn)
         return false;
     }
     conn->hello.ring = on_no_hello;
-    at_alarms_set(&conn->home->alarms, &conn->hello, at_loop_now_ns(conn->home->loop) + HELLO_NS);
+    await_hello(conn);
     at_h2_conn_start(&conn->h2, session);
     return true;
 }

@@ -112,6 +112,7 @@ struct at_grpc_conn {
     size_t held_bytes;            /* request bytes of its calls */
     bool goaway_sent;             /* the final one */
     struct at_alarm hello;        /* until the client's SETTINGS have come */
+    bool hello_late;              /* it rang once */
 };
 
 struct at_grpc_home {

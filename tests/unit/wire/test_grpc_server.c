@@ -257,6 +257,38 @@ static void who_does_not_begin_to_speak_is_cut_off_and_who_is_silent_later_is_no
     assert_string_equal(h2_raw_at(&raw, id)->grpc_status, "0");
 }
 
+static _Atomic int standing_still;
+
+static void stand_still(struct at_task *task)
+{
+    (void)task;
+    atomic_fetch_add(&standing_still, 1);
+    (void)usleep(5500 * 1000);
+}
+
+static void a_server_that_stood_still_reads_what_came_meanwhile(void **state)
+{
+    static struct h2_raw late;
+    static struct at_task tasks[FIXTURE_LOOPS];
+    struct at_slice body = BYTES(HELLO);
+    (void)state;
+    (void)h2_raw_step(&raw, 0);
+    int fd = h2_raw_dial(at_grpc_server_port(fixture.server));
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 60000), 1); /* the server's SETTINGS: it waits for ours */
+    for (int i = 0; i < FIXTURE_LOOPS; i++) {
+        tasks[i].run = stand_still;
+        at_loop_post(fixture.loops[i], &tasks[i]);
+    }
+    while (atomic_load(&standing_still) < FIXTURE_LOOPS)
+        (void)usleep(1000);
+    h2_raw_open(&late, fd, 65535);
+    int32_t id = h2_raw_submit(&late, &(struct h2_raw_request){0}, &body);
+    h2_raw_wait_closed(&late, id);
+    assert_string_equal(h2_raw_at(&late, id)->grpc_status, "0");
+    h2_raw_close(&late);
+}
+
 static void a_taken_port_is_unavailable_and_named(void **state)
 {
     (void)state;
@@ -381,6 +413,7 @@ int main(void)
         WITH_SERVER(resetting_fast_ends_the_connection_not_the_server),
         WITH_SERVER(bytes_that_are_not_http2_close_the_connection),
         WITH_SERVER(who_does_not_begin_to_speak_is_cut_off_and_who_is_silent_later_is_not),
+        WITH_SERVER(a_server_that_stood_still_reads_what_came_meanwhile),
         WITH_SERVER(a_taken_port_is_unavailable_and_named),
         cmocka_unit_test(connections_leave_descriptors_for_all_else),
         cmocka_unit_test(answers_that_wait_share_the_memory),
