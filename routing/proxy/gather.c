@@ -1,15 +1,23 @@
 /* gather.c: as many calls as there are instances, and one answer when the last has ended, in the
- * order of their names. Lists are joined as bytes: field 1 of every list is its items. */
+ * order of their names. Lists are joined as bytes: field 1 of every list is its items, and field 2
+ * of one in pages is the token of the next page. */
 #include "routing/proxy/gather.h"
 
 #include "base/alloc.h"
 #include "base/pbwire.h"
 #include "routing/proxy/reply.h"
 
-enum { ITEMS_FIELD = 1, ANSWER_BYTES_MAX = 64 * 1024 * 1024 };
+enum { ITEMS_FIELD = 1, NEXT_TOKEN_FIELD = 2 };
+enum { ANSWER_BYTES_MAX = 64 * 1024 * 1024, PAGES_MAX = 1000 };
 #define EACH_NS (5 * AT_S_NS)
 
 struct gather;
+
+/* What an instance answered; in the call's arena. */
+struct page {
+    struct page *next;
+    struct at_slice bytes;
+};
 
 struct part {
     struct gather *gather;
@@ -21,6 +29,9 @@ struct part {
     struct at_grpc_client_call *upstream;
     struct at_slice message;
     struct at_slice answer; /* the latest message; in the call's arena */
+    struct page *pages;
+    struct page **pages_end;
+    uint32_t page_count;
     bool answered;
 };
 
@@ -39,6 +50,7 @@ static void end_part(struct part *part, bool answered);
 static void on_message(void *ctx, struct at_slice message);
 static void on_done(void *ctx, const struct at_grpc_result *result);
 static void on_cancel(struct at_grpc_call *call, void *ctx);
+static bool take_page(struct part *part);
 static void take_items(struct gather *g, struct at_slice answer);
 static void take_failed(struct gather *g, const struct at_front *front);
 static void finish(struct gather *g);
@@ -90,13 +102,14 @@ bool at_gather_method(const struct at_route_method *method,
     return parsed;
 }
 
-/* The request with the name of this instance; in the call's arena. */
-static struct at_slice write_request(const struct gather *g, const struct at_front *front)
+/* The request with the name of this instance, for the page of `token`; in the call's arena. */
+static struct at_slice
+write_request(const struct gather *g, const struct at_front *front, struct at_slice token)
 {
     const struct at_gather_plan *plan = &g->plan;
     struct at_arena *arena = at_grpc_call_arena(g->call);
     AT_CLEANUP(at_buf_deinit) struct at_buf b;
-    at_buf_init(&b, plan->request.len + 4 * AT_KIB);
+    at_buf_init(&b, plan->request.len + token.len + 4 * AT_KIB);
     struct at_slice name = at_slice_cstr(
         at_arena_printf(arena, "%.*s%.*s%.*s", AT_SLICE_ARG(plan->name_prefix),
                         AT_SLICE_ARG(front->realm->name), AT_SLICE_ARG(plan->name_suffix)));
@@ -106,7 +119,7 @@ static struct at_slice write_request(const struct gather *g, const struct at_fro
     if (code == AT_OK && plan->page_size_field)
         code = at_pb_put_varint(&b, plan->page_size_field, 0);
     if (code == AT_OK && plan->page_token_field)
-        code = at_pb_put_bytes(&b, plan->page_token_field, (struct at_slice){0});
+        code = at_pb_put_bytes(&b, plan->page_token_field, token);
     return code == AT_OK ? at_arena_copy(arena, at_buf_slice(&b)) : plan->request;
 }
 
@@ -128,7 +141,8 @@ void at_gather(struct at_grpc_call *call, const struct at_gather_plan *plan)
         struct part *part = &g->parts[i];
         part->gather = g;
         part->front = fronts[i];
-        part->message = write_request(g, fronts[i]);
+        part->pages_end = &part->pages;
+        part->message = write_request(g, fronts[i], (struct at_slice){0});
         part->order_count = at_front_order(fronts[i], NULL, (struct at_slice){0}, part->order);
         at_front_begin(part->front);
     }
@@ -179,10 +193,36 @@ static void on_done(void *ctx, const struct at_grpc_result *result)
     bool refused = result->code == AT_INVALID_ARGUMENT && result->from_peer;
     if (refused)
         (void)at_fail(&part->gather->refused, result->code, "%.*s", AT_SLICE_ARG(result->message));
-    if (result->code == AT_OK || has_none || refused)
+    if (result->code == AT_OK && take_page(part))
+        attempt(part);
+    else if (result->code == AT_OK || has_none || refused)
         end_part(part, true);
     else
         attempt(part);
+}
+
+/* Keeps the answer; true when there is a page behind it, which the same cluster is asked for. */
+static bool take_page(struct part *part)
+{
+    const struct gather *g = part->gather;
+    struct at_arena *arena = at_grpc_call_arena(g->call);
+    struct page *page = AT_ARENA_NEW(arena, struct page);
+    struct at_slice rest = part->answer;
+    struct at_slice token = {0};
+    struct at_pb_field field;
+    bool bad = false;
+    *page = (struct page){.bytes = part->answer};
+    *part->pages_end = page;
+    part->pages_end = &page->next;
+    part->answer = (struct at_slice){0};
+    while (g->plan.page_token_field && at_pb_next(&rest, &field, &bad))
+        if (field.number == NEXT_TOKEN_FIELD && field.type == AT_PB_BYTES)
+            token = field.bytes;
+    if (token.len == 0 || ++part->page_count == PAGES_MAX)
+        return false;
+    part->message = write_request(g, part->front, token);
+    part->next--;
+    return true;
 }
 
 static void end_part(struct part *part, bool answered)
@@ -234,8 +274,9 @@ static void finish(struct gather *g)
         return;
     }
     for (uint32_t i = 0; i < g->count; i++)
-        if (g->parts[i].answered)
-            take_items(g, g->parts[i].answer);
+        for (const struct page *page = g->parts[i].pages; page && g->parts[i].answered;
+             page = page->next)
+            take_items(g, page->bytes);
     at_reply_headers(call, NULL, 0);
     enum at_code code = at_grpc_call_send(call, at_buf_slice(&g->out));
     at_buf_deinit(&g->out);

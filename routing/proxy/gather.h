@@ -18,11 +18,11 @@ struct at_gather_plan {
     struct at_slice name_prefix; /* around "projects/P/instances/I" */
     struct at_slice name_suffix;
     uint32_t name_field;
-    uint32_t page_size_field; /* 0: it has none; else it and the token are taken out */
-    uint32_t page_token_field;
-    uint32_t failed_field; /* of the answer: locations; 0: none */
-    bool whole;            /* each answer is one item, not a list of them */
-    struct at_slice more;  /* fields that the answer begins with. Copied */
+    uint32_t page_size_field;  /* 0: it has none; else it and the client's token are taken out */
+    uint32_t page_token_field; /* 0: it has none; else each instance is asked for all its pages */
+    uint32_t failed_field;     /* of the answer: locations; 0: none */
+    bool whole;                /* each answer is one item, not a list of them */
+    struct at_slice more;      /* fields that the answer begins with. Copied */
 };
 
 /* at_gather_method fills the plan's fields for a request to list over a project; false when the

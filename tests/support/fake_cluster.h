@@ -25,6 +25,7 @@
 
 enum fake_behaviour {
     FAKE_ANSWER,       /* one message: the id of the cluster */
+    FAKE_PAGES,        /* a list: "a", with the token "next"; then "b" */
     FAKE_FAIL,         /* a status of `code`, with served-by and details */
     FAKE_HANG,         /* nothing, until cancelled */
     FAKE_DIE,          /* closes the connection without an answer */
@@ -299,6 +300,15 @@ static inline void fake_latest(struct fake_cluster *f, struct fake_record *ret_r
     (void)pthread_mutex_unlock(&f->lock);
 }
 
+static inline struct at_slice fake_page(struct at_slice request)
+{
+    bool second = memmem(request.data, request.len, "next", 4) != NULL;
+    return second ? AT_LIT("\x0a\x01"
+                           "b")
+                  : AT_LIT("\x0a\x01"
+                           "a\x12\x04next");
+}
+
 static inline void fake_on_request(struct at_grpc_call *call, void *ctx)
 {
     struct fake_cluster *f = ctx;
@@ -310,6 +320,10 @@ static inline void fake_on_request(struct at_grpc_call *call, void *ctx)
     switch ((enum fake_behaviour)atomic_load(&f->behaviour)) {
     case FAKE_ANSWER:
         assert_int_equal(at_grpc_call_send(call, id), AT_OK);
+        at_grpc_call_finish(call, AT_OK, (struct at_slice){0}, (struct at_slice){0});
+        break;
+    case FAKE_PAGES:
+        assert_int_equal(at_grpc_call_send(call, fake_page(at_grpc_call_request(call))), AT_OK);
         at_grpc_call_finish(call, AT_OK, (struct at_slice){0}, (struct at_slice){0});
         break;
     case FAKE_FAIL:

@@ -72,7 +72,20 @@ static void on_list(struct at_grpc_call *call, void *ctx)
     at_gather(call, &plan);
 }
 
-static const struct at_grpc_method METHODS[] = {{"/list", on_list, NULL}};
+static void on_paged_list(struct at_grpc_call *call, void *ctx)
+{
+    (void)ctx;
+    const struct at_gather_plan plan = {.fleet = &r.fleet,
+                                        .project = AT_LIT("p"),
+                                        .path = R_INSTANCES "ListAppProfiles",
+                                        .name_field = 1,
+                                        .page_size_field = 3,
+                                        .page_token_field = 2};
+    at_gather(call, &plan);
+}
+
+static const struct at_grpc_method METHODS[] = {{"/list", on_list, NULL},
+                                                {"/paged-list", on_paged_list, NULL}};
 
 static int set_up(void **state)
 {
@@ -84,7 +97,7 @@ static int set_up(void **state)
                                            .loops = r.loops,
                                            .loop_count = R_LOOPS,
                                            .methods = METHODS,
-                                           .method_count = 1};
+                                           .method_count = 2};
     assert_int_equal(at_grpc_server_open(&config, &r.server, &error), AT_OK);
     r_start_loops(&r);
     r.loop = at_loop_new(at_clock_system());
@@ -136,6 +149,18 @@ static void an_instance_that_does_not_answer_is_named_by_its_zones(void **state)
     assert_memory_equal(got.body.data, "\x0a\x01x\x12\x17projects/p/locations/z1", 28);
 }
 
+static void all_pages_are_asked_for(void **state)
+{
+    (void)state;
+    atomic_store(&r.fakes[0].behaviour, FAKE_PAGES);
+    (void)r_call(&r, &got, "/paged-list", AT_LIT(""), R_CALL_MS);
+    assert_int_equal(got.code, AT_OK);
+    assert_true(at_slice_eq(at_buf_slice(&got.body), AT_LIT("\x0a\x01"
+                                                            "a\x0a\x01"
+                                                            "b")));
+    assert_int_equal(atomic_load(&r.fakes[0].requests), 2);
+}
+
 static void a_client_that_gives_up_leaves_nothing(void **state)
 {
     (void)state;
@@ -155,6 +180,7 @@ int main(void)
         CASE(items_are_joined),
         CASE(the_next_cluster_is_asked_when_one_does_not_answer),
         CASE(an_instance_that_does_not_answer_is_named_by_its_zones),
+        CASE(all_pages_are_asked_for),
         CASE(a_client_that_gives_up_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
