@@ -109,9 +109,24 @@ enum at_code at_escape_quoted(struct at_buf *out, struct at_slice s)
     return put(out, '"');
 }
 
+/* Most text is ASCII: eight bytes of it at a time. */
+static size_t ascii_len(struct at_slice s)
+{
+    size_t n = 0;
+
+    for (uint64_t eight; n + sizeof(eight) <= s.len; n += sizeof(eight)) {
+        memcpy(&eight, s.data + n, sizeof(eight));
+        if ((eight & 0x8080808080808080u) != 0)
+            break;
+    }
+    while (n < s.len && s.data[n] < 0x80)
+        n++;
+    return n;
+}
+
 bool at_utf8_valid(struct at_slice s)
 {
-    while (s.len > 0) {
+    for (s = at_slice_from(s, ascii_len(s)); s.len > 0; s = at_slice_from(s, ascii_len(s))) {
         uint32_t rune;
         size_t n = rune_read(s, &rune);
         if (n == 0)

@@ -144,8 +144,17 @@ static void utf8_is_checked_strictly(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         assert_int_equal(at_utf8_valid(table[i].s), table[i].valid);
+        for (size_t ascii = 1; ascii <= 17; ascii++) { /* before it and behind it */
+            uint8_t text[64];
+            size_t len = table[i].s.len;
+            memset(text, 'a', sizeof(text));
+            memcpy(text + ascii, table[i].s.data, len);
+            assert_int_equal(at_utf8_valid(at_slice_make(text, ascii + len)), table[i].valid);
+            assert_int_equal(at_utf8_valid(at_slice_make(text, ascii + len + 9)), table[i].valid);
+        }
+    }
 }
 
 #define CASE_COUNT (sizeof(cases) / sizeof(cases[0]))
