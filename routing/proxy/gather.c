@@ -193,12 +193,11 @@ static void on_done(void *ctx, const struct at_grpc_result *result)
     bool refused = result->code == AT_INVALID_ARGUMENT && result->from_peer;
     if (refused)
         (void)at_fail(&part->gather->refused, result->code, "%.*s", AT_SLICE_ARG(result->message));
-    if (result->code == AT_OK && take_page(part))
-        attempt(part);
-    else if (result->code == AT_OK || has_none || refused)
+    bool ended = result->code == AT_OK ? !take_page(part) : has_none || refused;
+    if (ended)
         end_part(part, true);
     else
-        attempt(part);
+        attempt(part); /* the next page, or at the next cluster */
 }
 
 /* Keeps the answer; true when there is a page behind it, which the same cluster is asked for. */
