@@ -116,7 +116,7 @@ enum at_code at_cbt_call(struct at_cbt *cbt,
     return AT_OK;
 }
 
-static void log_line(const char *format, va_list arguments)
+__attribute__((format(printf, 1, 0))) static void log_line(const char *format, va_list arguments)
 {
     char date[32] = "";
     struct tm local;
