@@ -179,9 +179,10 @@ static void a_long_link_carries_several_replies_a_round_trip(void **state)
     fake_start(&t->m[0], t->ports, false, WAIT_MS);
     await_applied(&t->m[0], 80);
     assert_int_equal(t->m[0].disk.entry_count[2], 80); /* each once, in order */
-    /* One at a time would be 80 pulls that continue nothing. */
-    assert_true(atomic_load(&f->waits) < 12);
-    assert_true(atomic_load(&f->continued) > 60);
+    /* One at a time would be 80 pulls that continue nothing. Three at a time are 27, if the asker
+     * always comes so late that all have been answered. */
+    assert_true(atomic_load(&f->waits) < 40);
+    assert_true(atomic_load(&f->continued) > 40);
     assert_in_range(atomic_load(&f->most), 3, 8);
     fake_stop(&t->m[0]);
     far_free(f);
@@ -200,8 +201,8 @@ static void full_replies_over_100_ms_are_not_one_a_round_trip(void **state)
     fake_start(&t->m[0], t->ports, false, WAIT_MS);
     await_applied(&t->m[0], 24);
     assert_int_equal(t->m[0].disk.entry_count[2], 24);
-    assert_true(atomic_load(&f->waits) < 8); /* one at a time would be 24 */
-    assert_true(atomic_load(&f->continued) >= 16);
+    assert_true(atomic_load(&f->waits) < 16); /* one at a time would be 24 */
+    assert_true(atomic_load(&f->continued) >= 8);
     assert_in_range(atomic_load(&f->most), 3, 8);
     fake_stop(&t->m[0]);
     far_free(f);
