@@ -3,6 +3,7 @@
 #include "cluster/engine/engine.h"
 #include "support/test.h"
 #include "support/test_path.h"
+#include "support/wal_damage.h"
 
 #include <dirent.h>
 #include <ftw.h>
@@ -57,30 +58,6 @@ static int teardown(void **state)
     return failed;
 }
 
-/* Cuts `bytes` off each log, or removes it. */
-static void damage_logs(const char *dir, off_t bytes)
-{
-    DIR *d = opendir(dir);
-    char path[400];
-    int count = 0;
-
-    assert_non_null(d);
-    for (const struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d)) {
-        const char *dot = strrchr(entry->d_name, '.');
-        struct stat st;
-        if (dot == NULL || strcmp(dot, ".log") != 0)
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
-        assert_int_equal(stat(path, &st), 0);
-        if (st.st_size == 0)
-            continue;
-        assert_int_equal(bytes > 0 ? truncate(path, st.st_size - bytes) : unlink(path), 0);
-        count++;
-    }
-    closedir(d);
-    assert_true(count > 0);
-}
-
 static void what_was_closed_opens_again(void **state)
 {
     struct at_engine *engine = NULL;
@@ -97,7 +74,7 @@ static void a_log_that_is_cut_is_data_loss(void **state)
 {
     struct at_engine *engine = NULL;
 
-    damage_logs(*state, 1);
+    assert_true(wal_damage(*state, 1) > 0);
     for (int i = 0; i < 2; i++) { /* it stays so */
         struct at_error error = {0};
         assert_int_equal(open_at(*state, &engine, &error), AT_DATA_LOSS);
@@ -110,7 +87,7 @@ static void a_missing_log_is_data_loss(void **state)
 {
     struct at_engine *engine = NULL;
 
-    damage_logs(*state, 0);
+    assert_true(wal_damage(*state, 0) > 0);
     assert_int_equal(open_at(*state, &engine, NULL), AT_DATA_LOSS);
 }
 

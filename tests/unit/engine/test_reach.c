@@ -6,8 +6,8 @@
 #include "cluster/engine/engine.h"
 #include "support/test.h"
 #include "support/test_path.h"
+#include "support/wal_damage.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -187,30 +187,6 @@ static void put(struct at_engine *engine, const char *key, uint32_t count, bool 
     at_batch_free(&batch);
 }
 
-/* Cuts `bytes` off the only log that holds something. */
-static void cut_log(const char *dir, off_t bytes)
-{
-    DIR *d = opendir(dir);
-    char path[400];
-    int count = 0;
-
-    assert_non_null(d);
-    for (const struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d)) {
-        const char *dot = strrchr(entry->d_name, '.');
-        struct stat st;
-        if (dot == NULL || strcmp(dot, ".log") != 0)
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
-        assert_int_equal(stat(path, &st), 0);
-        if (st.st_size == 0)
-            continue;
-        assert_int_equal(truncate(path, st.st_size - bytes), 0);
-        count++;
-    }
-    closedir(d);
-    assert_int_equal(count, 1);
-}
-
 static bool lost(const char *dir, const char *boot, uint64_t *ret_last, uint64_t *ret_reached)
 {
     struct at_engine *engine = open_at(dir, boot);
@@ -233,7 +209,7 @@ static void a_log_that_was_cut_after_a_kill_is_a_loss(void **state)
     engine = open_at(*state, BOOT);
     put(engine, "c", 4, false);
     at_engine_abandon(&engine);
-    cut_log(*state, 1);
+    assert_int_equal(wal_damage(*state, 1), 1);
     assert_true(lost(*state, BOOT, &last, &reached));
     assert_int_equal(last, 5);
     assert_int_equal(reached, 9);
@@ -255,7 +231,7 @@ static void of_another_boot_only_what_was_synced_must_be_there(void **state)
     assert_int_equal(at_engine_sync(engine, NULL), AT_OK);
     put(engine, "b", 2, false);
     at_engine_abandon(&engine);
-    cut_log(*state, 1); /* b */
+    assert_int_equal(wal_damage(*state, 1), 1); /* b */
     assert_false(lost(*state, "boot-2", &last, &reached));
     assert_int_equal(last, 3);
 }
@@ -270,7 +246,7 @@ static void what_was_synced_must_be_there_after_another_boot(void **state)
     put(engine, "b", 2, false);
     assert_int_equal(at_engine_sync(engine, NULL), AT_OK);
     at_engine_abandon(&engine);
-    cut_log(*state, 1);
+    assert_int_equal(wal_damage(*state, 1), 1);
     assert_true(lost(*state, "boot-2", &last, &reached));
     assert_int_equal(last, 3);
     assert_int_equal(reached, 5);
