@@ -155,4 +155,13 @@ static inline void wait_count(struct grpc_fixture *f, atomic_uint *count, uint32
     assert_int_equal(atomic_load(count), wanted);
 }
 
+/* A fixture with one call under way that the server does not answer. */
+static inline void begin_hanging(struct outcome *o, struct grpc_fixture *f)
+{
+    fixture_up(f, 1);
+    begin(o, f);
+    start(o, "/t.T/Hang", AT_LIT("x"), 0);
+    wait_count(f, &f->hanging_count, 1);
+}
+
 #endif

@@ -6,10 +6,7 @@ static void a_lost_connection_is_unavailable_and_maybe_processed(void **state)
     (void)state;
     struct grpc_fixture f;
     struct outcome o;
-    fixture_up(&f, 1);
-    begin(&o, &f);
-    start(&o, "/t.T/Hang", AT_LIT("x"), 0);
-    wait_count(&f, &f.hanging_count, 1);
+    begin_hanging(&o, &f);
     fixture_stop_server(&f);
     wait_done(&o);
     assert_int_equal(o.result.code, AT_UNAVAILABLE);
@@ -101,10 +98,7 @@ static void a_drain_resets_what_is_open_after_the_grace(void **state)
     (void)state;
     struct grpc_fixture f;
     struct outcome o;
-    fixture_up(&f, 1);
-    begin(&o, &f);
-    start(&o, "/t.T/Hang", AT_LIT("x"), 0);
-    wait_count(&f, &f.hanging_count, 1);
+    begin_hanging(&o, &f);
     at_grpc_server_drain(f.server, 50, count_drained, &f);
     wait_done(&o);
     assert_int_not_equal(o.result.code, AT_OK);

@@ -207,10 +207,7 @@ static void cancelling_reaches_the_handler(void **state)
     (void)state;
     struct grpc_fixture f;
     struct outcome o;
-    fixture_up(&f, 1);
-    begin(&o, &f);
-    start(&o, "/t.T/Hang", AT_LIT("x"), 0);
-    wait_count(&f, &f.hanging_count, 1);
+    begin_hanging(&o, &f);
     at_grpc_client_cancel(o.call);
     wait_count(&f, &f.cancelled_count, 1);
     assert_int_equal(o.done_count, 0);
